@@ -12,6 +12,8 @@ type compareSimulatedRequest struct {
 	requestLimits
 	A json.RawMessage `json:"a"` // prlx.simulate/1 of the version before
 	B json.RawMessage `json:"b"` // and of the one after
+
+	Written *simulated.Written `json:"written"` // how what they wrote compares; null: nobody looked
 }
 
 // compareSimulated compares what two versions of a program did on the simulator.
@@ -25,5 +27,5 @@ func compareSimulated(_ *job.Job, r *compareSimulatedRequest) (*simulated.Compar
 			return nil, fault.Usagef("the document has the schema %q, expected %q", got, simulated.Schema).WithHint("prlx simulate --json prints one")
 		}
 	}
-	return simulated.Compare(&sides[0], &sides[1]), nil
+	return simulated.Compare(&sides[0], &sides[1], r.Written), nil
 }

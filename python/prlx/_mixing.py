@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ._matching import Text, spots, with_a, with_b
+
 _MOST_LINES = 2000
 _MOST_OTHERS = 3  # statements of A that are tried in the place of one of B, besides the one that it was
 _MOST_LIKE = 2  # statements of A whose names are tried in one of B
@@ -118,6 +120,11 @@ def written(head: str, body: Sequence[Statement]) -> str:
     return "\n".join(lines if len(lines) > 1 else [*lines, "    pass"]) + "\n"
 
 
+def _with(head: str, body: Sequence[Statement], k: int, text: str) -> str:
+    """A function with another text of one statement."""
+    return written(head, [Statement(s.line, s.indent, text) if i == k else s for i, s in enumerate(body)])
+
+
 @dataclass(frozen=True)
 class Change:
     """One statement that a version has otherwise, has alone, or lacks: places in both, None where a side has none."""
@@ -134,6 +141,10 @@ class Mix:
     text: str
     more: int  # statements besides that it took from the other version
     size: int  # words of the statement that it changes
+    rank: int = (
+        1  # 0: as A has it, once names are followed; 1: by A's text or a small edit; 2: by another statement of A
+    )
+    back: str = ""  # for rank 0, the text of A with what B has there
 
 
 class Versions:
@@ -146,6 +157,27 @@ class Versions:
         names = _renames(self.a, self.b)
         self.b = [Statement(one.line, one.indent, _renamed(one.text, names)) for one in self.b]
         self.changes = _changes(self.a, self.b)
+        self._matched: dict[int, list[Mix]] | None = None
+
+    def matched(self, change: Change) -> list[Mix]:
+        """Texts of B in which one expression of a statement is what A has in its place, whatever both call it."""
+        if self._matched is None:
+            self._matched = self._match()
+        return [] if change.b is None else self._matched.get(change.b, [])
+
+    def _match(self) -> dict[int, list[Mix]]:
+        b, a = Text([one.text for one in self.b]), Text([one.text for one in self.a])
+        of = {change.b: change for change in self.changes if change.b is not None}
+        found: dict[int, list[Mix]] = {}
+        for spot in spots(b, a):
+            k, i = spot.b.k, spot.a.k
+            text, back = with_a(b, a, spot), with_b(b, a, spot)
+            if k not in of or not text or text == self.b[k].text:
+                continue
+            mix = self._instead(of[k], text)
+            reverse = _with(self.heads[0], self.a, i, back) if back else ""
+            found.setdefault(k, []).append(Mix(mix.change, mix.text, 0, mix.size, 0, reverse))
+        return found
 
     def shown(self, change: Change) -> tuple[str, Statement]:
         """Whose statement a reader is told of, and it as it stands there: B's, where B has one."""
@@ -169,16 +201,22 @@ class Versions:
         near.sort(key=lambda k: -_likeness(self.a[k], mine))
         for k in near[:_MOST_OTHERS]:
             text, more = self._mixed(1, change.b, k)
-            found.append(Mix(change, text, more, self._size(change, k)))
-        texts = [] if change.a is None else _parts(self.a[change.a], mine)
-        texts += [one for k in [change.a, *near[:1]] if k is not None for one in self._spelled_out(k, mine)]
-        return found + [self._instead(change, text) for text in dict.fromkeys(texts)]
+            found.append(Mix(change, text, more, self._size(change, k), 2))
+        texts = dict.fromkeys([] if change.a is None else _parts(self.a[change.a], mine), 1)
+        for place in [change.a, *near[:1]]:
+            for one in [] if place is None else self._spelled_out(place, mine):
+                texts.setdefault(one, 1 if place == change.a else 2)
+        return found + [self._instead(change, text, rank) for text, rank in texts.items()]
 
     def bypassed(self, change: Change) -> set[str]:
         """What B's statement is computed of, and A's in its place would not be: where that is wrong, the statement is not."""
         if change.b is None:
             return set()
         return self.b[change.b].uses - (set() if change.a is None else self.a[change.a].uses)
+
+    def leans(self, change: Change) -> set[str]:
+        """What is bypassed and computed by other changed statements."""
+        return self.bypassed(change) & {name for one in self.changes if one != change for name in self.binds(one)}
 
     def binds(self, change: Change) -> set[str]:
         """What B's statement assigns."""
@@ -193,14 +231,15 @@ class Versions:
         texts = small_edits(mine.text, [self.a[k].text for k in like] if names else [])
         if names:
             texts = [text for text in texts if text not in small_edits(mine.text, [])]
-        return [self._instead(change, text) for text in dict.fromkeys(texts) if text != mine.text]
+        rank = 2 if names else 1
+        return [self._instead(change, text, rank) for text in dict.fromkeys(texts) if text != mine.text]
 
-    def _instead(self, change: Change, text: str) -> Mix:
+    def _instead(self, change: Change, text: str, rank: int = 1) -> Mix:
         """B with another text of one statement."""
         assert change.b is not None
-        body, mine = list(self.b), self.b[change.b]
-        body[change.b] = Statement(mine.line, mine.indent, text)
-        return Mix(change, written(self.heads[1], body), 0, _apart(mine, body[change.b]))
+        mine = self.b[change.b]
+        size = _apart(mine, Statement(mine.line, mine.indent, text))
+        return Mix(change, _with(self.heads[1], self.b, change.b, text), 0, size, rank)
 
     def _size(self, change: Change, theirs: int | None) -> int:
         empty = Statement(0, 0, "")

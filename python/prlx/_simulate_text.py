@@ -63,6 +63,7 @@ def render_comparison(document: Mapping[str, Any], look: Look, *, lines: int = 2
     """The lines of a document ``prlx.simulate-compare/1``: lines that did something else, most instructions first."""
     colour = {"same": "green", "differs": "yellow"}.get(document["status"], "red")
     yield look.style(clean(document["verdict"]), colour, "bold")
+    yield from _candidates(document["written"], look)
     for side, other in (("a", "b"), ("b", "a")):
         for name in document[f"only_{side}"]:
             script = clean(document[side]["script"])
@@ -85,6 +86,27 @@ def render_comparison(document: Mapping[str, Any], look: Look, *, lines: int = 2
         )
         if len(changed) > lines:
             yield f"  and {plural(len(changed) - lines, 'more line')}"
+
+
+_CANDIDATES = 12
+
+
+def _candidates(written: Mapping[str, Any] | None, look: Look) -> Iterator[str]:
+    """The statements that were changed, and what came of undoing each alone."""
+    why = (written or {}).get("explanation") or {}
+    candidates = why.get("candidates") or ()
+    if len(candidates) > 1 or any(row["tried"] for row in candidates):
+        rows = []
+        for row in candidates[:_CANDIDATES]:
+            file, _, line, _ = row["source_location"].rsplit(":", 3)
+            came = "not tried" if not row["tried"] else "b then writes what a writes" if row["repairs"] else "no"
+            rows.append((f"{Path(file).name}:{line}", row["side"].lower(), came, clean(row["text"])))
+        yield ""
+        yield from grid(("changed", "in", "undone alone", ""), rows, look, indent=2)
+        if len(candidates) > _CANDIDATES:
+            yield f"  and {plural(len(candidates) - _CANDIDATES, 'more statement')}"
+    for text in why.get("missing") or ():
+        yield from wrapped("  not known: ", clean(text), look)
 
 
 def _sums(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[str]:

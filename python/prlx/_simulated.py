@@ -256,6 +256,12 @@ def save_page(document: Mapping[str, Any], path: Path, *, overwrite: bool) -> No
     _core.run("report", {"document": dict(document), "outputs": [output], "overwrite": overwrite})
 
 
-def compared(before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Two versions of a program line by line, ``prlx.simulate-compare/1``, of documents that were made with ``pictures``."""
-    return _core.run("simulate_compare", {"a": dict(before), "b": dict(after)})
+def compared(
+    before: Mapping[str, Any], after: Mapping[str, Any], written: Mapping[str, Any] | None = None
+) -> Mapping[str, Any]:
+    """Two versions of a program line by line, ``prlx.simulate-compare/1``, of documents that were made with ``pictures``.
+
+    ``written`` is how what they wrote compares, None where nobody looked.
+    """
+    asked = {"a": dict(before), "b": dict(after)}
+    return _core.run("simulate_compare", asked if written is None else {**asked, "written": dict(written)})

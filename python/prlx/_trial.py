@@ -53,8 +53,10 @@ class Candidate:
     tried: bool  # some mix with it ran
     repairs: bool  # B without it writes what A writes
     breaks: bool  # A with it writes what B writes, or something else than A
-    more: int  # statements besides that the smallest repair took from A
+    more: int  # statements besides that the best repair took from A
     size: int  # words of the statement that it changed
+    rank: int  # 0: an expression as A has it, once names are followed; 1: A's text, or a small edit; 2: another statement of A
+    leans: bool  # that repair leaves out what other changed statements compute for this one
 
     def row(self) -> dict[str, Any]:
         """As documents have it."""
@@ -76,14 +78,15 @@ class Tried:
     def best(self) -> Candidate | None:
         """The statement without which B writes what A writes, by the smallest mix; None where none does."""
         found = [one for one in self.candidates if one.repairs]
-        return min(found, key=lambda one: (one.more, one.size, not one.breaks)) if found else None
+        return min(found, key=lambda one: (one.rank, one.more, one.size, not one.breaks)) if found else None
 
     @property
     def sure(self) -> bool:
-        """Whether one statement alone repairs B, as A has it and no other does, and breaks A."""
+        """Whether one statement alone repairs B, as A has it and no other does as well, and breaks A."""
         best = self.best
-        rivals = [one for one in self.candidates if one.repairs and one.more == 0]
-        return best is not None and len(rivals) == 1 and best.breaks and best.more == 0
+        if best is None or best.more or best.rank > 1 or not best.breaks or (best.rank and best.leans):
+            return False
+        return sum(one.repairs and one.more == 0 and one.rank <= best.rank for one in self.candidates) == 1
 
     def request(self) -> dict[str, Any]:
         """As the comparison takes it."""
@@ -186,10 +189,12 @@ def _search(bench: _Bench, a: Mapping[str, Any], b: Mapping[str, Any]) -> Tried:
     if apart.none:
         raise _NotTriedError("on what A was given both texts write the same")
     trials = [_Trial(bench, a, b, right, apart, *pair, change) for pair in pairs for change in pair[1].changes]
+    _run([(one, mix) for one in trials for mix in one.versions.matched(one.change)], bench)
+    matched = any(one.is_whole for one in trials)
     _run([(one, mix) for one in trials for mix in one.versions.repairs(one.change)], bench)
     whole = [one for one in trials if one.is_whole]
     bypassed = {name for one in whole for name in one.versions.bypassed(one.change)}
-    for names in (False, True):
+    for names in () if matched else (False, True):
         chosen = [one for one in trials if not whole or bypassed & one.versions.binds(one.change)]
         _run([(one, mix) for one in chosen for mix in one.versions.edits(one.change, names=names)], bench)
     for one in trials:
@@ -199,7 +204,7 @@ def _search(bench: _Bench, a: Mapping[str, Any], b: Mapping[str, Any]) -> Tried:
 
 def _run(mixes: list[tuple[_Trial, Mix]], bench: _Bench) -> None:
     """Run mixed texts, the smallest changes first: whoever undoes most undoes what is wrong among the rest."""
-    for trial, mix in sorted(mixes, key=lambda pair: (pair[1].more, pair[1].size)):
+    for trial, mix in sorted(mixes, key=lambda pair: (pair[1].rank, pair[1].more, pair[1].size)):
         if bench.runs >= MOST_RUNS:
             return
         trial.repair(mix)
@@ -215,38 +220,41 @@ class _Trial:
         self._bench, self._a, self._b, self._right, self._apart = bench, a, b, right, apart
         self._names, self._files = names, files
         self.versions, self.change = versions, change
-        self._best: tuple[int, int] | None = None  # more statements, and words, of the smallest repair
+        self._best: tuple[int, int, int] | None = None  # rank, more statements, and words, of the best repair
+        self._back = ""  # the text of A with the same of B
         self._did = self._breaks = False
 
     @property
     def is_whole(self) -> bool:
         """Whether undoing it alone repairs B."""
-        return self._best is not None and self._best[0] == 0
+        return self._best is not None and self._best[1] == 0
 
     def repair(self, mix: Mix) -> None:
         """Run a text of B with the statement undone, where that could be a smaller repair than is known."""
-        if self._best is not None and (mix.more, mix.size) >= self._best:
+        if self._best is not None and (mix.rank, mix.more, mix.size) >= self._best:
             return
         got = self._bench.run(self._b["functions"], self._b, {self._names[1]: mix.text})
         self._did = self._did or not isinstance(got, str)
         if not isinstance(got, str) and _like(got, self._right, self._apart):
-            self._best = (mix.more, mix.size)
+            self._best, self._back = (mix.rank, mix.more, mix.size), mix.back
 
     def confirm(self) -> None:
         """Run A with the statement as B has it, where B without it is repaired."""
         if self._best is None:
             return
-        got = self._bench.run(self._a["functions"], self._a, {self._names[0]: self.versions.a_with(self.change)})
+        text = self._back or self.versions.a_with(self.change)
+        got = self._bench.run(self._a["functions"], self._a, {self._names[0]: text})
         self._breaks = not isinstance(got, str) and not _like(got, self._right, self._apart)
 
     def candidate(self) -> Candidate:
         """What came of it."""
         side, statement = self.versions.shown(self.change)
         file = self._files[1 if side == "B" else 0]
-        more, size = self._best or (0, 0)
+        rank, more, size = self._best or (0, 0, 0)
         return Candidate(
-            side, file, statement.line, statement.text, self._did, self._best is not None, self._breaks, more, size
-        )
+            side, file, statement.line, statement.text, self._did, self._best is not None, self._breaks, more, size,
+            rank, bool(self.versions.leans(self.change)),
+        )  # fmt: skip
 
 
 def _changed(

@@ -1,9 +1,10 @@
-"""Measures what is said of the pairs of given.py and the commits of commits.py.
+"""Measures what is said of the pairs of given.py and the commits of commits.py and commits_fresh.py.
 
-    python tests/bugs/measure_commits.py given|commits|equal [--only N,N] [--folder DIR]
+    python tests/bugs/measure_commits.py given|commits|fresh|equal [--only N,N] [--folder DIR]
 
 ``given``: is the argument that differs named first, in the table and in the explanation? ``commits``: is the line true without
-inputs and with them, and how often is a wrong one ``strong``? ``equal``: are the forty refactorings quiet with inputs?
+inputs and with them, and how often is a wrong one ``strong``? ``fresh``: the same of the twenty that were held out. ``equal``:
+are the forty refactorings, and the fresh commits without what they break, quiet with inputs?
 Ends with 1 where a pair does not differ, or where less is right than README.md says.
 """
 
@@ -22,24 +23,25 @@ from pairs import HERE
 
 ROOT = HERE.parents[1]
 TRITON = Path(os.environ.get("PRLX_TRITON", ROOT / "build/triton")) / "3.9.0"
-LEAST = {"given": 27, "commits": 45}
+LEAST_GIVEN = 27
+QUIET = ("identical", "same-results")
 
 
-def run(*words: str | Path, cache: Path) -> str:
+def run(*words: str | Path, cache: Path, fine: tuple[int, ...] = (0, 1, 5)) -> str:
     """What a command of this Python prints, with Triton, without settings of the person who measures."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PRLX_", "TRITON_"))}
     more = {"PYTHONPATH": str(TRITON), "TRITON_CACHE_DIR": str(cache), "TRITON_DEFAULT_FP_FUSION": "1", "NO_COLOR": "1"}
     done = subprocess.run(
         [sys.executable, *map(str, words)], env={**kept, **more}, capture_output=True, text=True, timeout=1200, check=False
     )  # fmt: skip
-    if done.returncode not in (0, 1, 5):
+    if done.returncode not in fine:
         raise RuntimeError(f"{words} ended with {done.returncode}: {done.stderr[-2000:]}")
     return done.stdout
 
 
 def recorded(what: str, folder: Path, only: str) -> Iterator[dict[str, Any]]:
     """Record the pairs; what is true of each."""
-    said = run(HERE / "run_given.py", what, folder, *([only] if only else []), cache=folder / "cache")
+    said = run(HERE / "run_given.py", what, folder, *([only] if only else []), cache=folder / "cache", fine=(0,))
     yield from (json.loads(line) for line in said.splitlines() if line.startswith("{"))
 
 
@@ -66,7 +68,7 @@ def given(folder: Path, only: str) -> bool:
     equal = [row["name"] for row in rows if not row["differs"]]
     if equal:
         print(f"the list is wrong, these do not differ: {', '.join(equal)}")
-    return not equal and named >= min(LEAST["given"], len(rows))
+    return not equal and named >= min(LEAST_GIVEN, len(rows))
 
 
 def true(row: dict[str, Any], statement: dict[str, Any] | None) -> bool:
@@ -77,9 +79,9 @@ def true(row: dict[str, Any], statement: dict[str, Any] | None) -> bool:
     return line in row["true_b" if statement["side"] == "B" else "true_a"]
 
 
-def commits(folder: Path, only: str) -> bool:
+def commits(what: str, folder: Path, only: str) -> bool:
     """Commits that tidy and break."""
-    rows = list(recorded("commits", folder, only))
+    rows = list(recorded(what, folder, only))
     right, tested, strong = 0, 0, 0
     for row in rows:
         said = []
@@ -101,12 +103,29 @@ def commits(folder: Path, only: str) -> bool:
     equal = [row["name"] for row in rows if not row["differs"]]
     if equal:
         print(f"the list is wrong, these do not differ: {', '.join(equal)}")
-    return not equal and strong == 0 and tested >= LEAST["commits"] * len(rows) // 50
+    return not equal and strong == 0 and 10 * tested >= 9 * len(rows)
+
+
+def equal(folder: Path, only: str) -> bool:
+    """Commits that only tidy: with inputs, too, nothing is blamed."""
+    rows, loud = list(recorded("equal", folder, only)), []
+    for row in rows:
+        document = compared(folder, row["number"], "--try")
+        blamed = document.get("explanation") is not None or document["status"] not in QUIET
+        loud += [row["name"]] if blamed else []
+        print(
+            f"{row['number']:3} {row['name']:22} {document['status']:14} {'BLAMED' if blamed else 'quiet'}", flush=True
+        )
+    print(f"quiet: {len(rows) - len(loud)} of {len(rows)}")
+    different = [row["name"] for row in rows if row["differs"]]
+    if different:
+        print(f"the list is wrong, these differ: {', '.join(different)}")
+    return not different and not loud
 
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("what", choices=("given", "commits"))
+    arguments.add_argument("what", choices=("given", "commits", "fresh", "equal"))
     arguments.add_argument("--only", default="", help="numbers, with commas")
     arguments.add_argument("--folder", type=Path, default=ROOT / "build/bugs", help="default: build/bugs")
     options = arguments.parse_args()
@@ -114,7 +133,13 @@ def main() -> int:
         print(f"no Triton under {TRITON}: make bugs installs it", file=sys.stderr)
         return 1
     folder = options.folder.resolve() / options.what
-    return 0 if {"given": given, "commits": commits}[options.what](folder, options.only) else 1
+    whole = {"given": given, "equal": equal}
+    fine = (
+        whole[options.what](folder, options.only)
+        if options.what in whole
+        else commits(options.what, folder, options.only)
+    )
+    return 0 if fine else 1
 
 
 if __name__ == "__main__":

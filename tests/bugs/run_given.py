@@ -1,6 +1,6 @@
-"""Records the pairs of given.py or the commits of commits.py, as measure_commits.py asks for them.
+"""Records the pairs of given.py or the commits of commits.py and commits_fresh.py, as measure_commits.py asks for them.
 
-PYTHONPATH=build/triton/3.9.0 python run_given.py given|commits FOLDER [NUMBER,NUMBER]
+PYTHONPATH=build/triton/3.9.0 python run_given.py given|commits|fresh|equal FOLDER [NUMBER,NUMBER]
 
 Writes FOLDER/NUMBER/a.prlx and b.prlx, and prints a JSON document for each: the number, its name, whether what the kernel wrote
 differs, and the lines of each form that are true.
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from case import Case
 from commits import BREAKS
+from commits_fresh import FRESH
 from given import PAIRS
 from pairs import FIRST, HERE, SECOND, form, marked_text, renamed
 from record import digest
@@ -28,7 +29,8 @@ from record import digest
 import prlx
 
 RECORDED = {"overwrite": True, "outputs": "1MiB", "inputs": "1MiB"}
-MODULES = ("refactorings", "commits")
+BROKEN = BREAKS | FRESH
+MODULES = ("refactorings", "commits", "commits_fresh")
 
 
 def cases() -> dict[str, tuple[str, Case]]:
@@ -52,14 +54,20 @@ def committed(number: int, name: str, module: str) -> tuple[str, str, tuple[int,
     """The text before a commit and after it, and the lines of both that are true."""
     marked = marked_text(HERE / f"{module}.py", name)
     first, second = form(marked, FIRST), form(marked, SECOND)
-    if name not in BREAKS:
+    if name not in BROKEN:
         return first.text, second.text, first.true_lines, second.true_lines
-    right, wrong = BREAKS[name]
+    right, wrong = BROKEN[name]
     assert second.text.count(right) == 1, f"{name}: {right!r} stands {second.text.count(right)} times"
     at = second.text[: second.text.index(right)].count("\n") + 1
     text = second.text.replace(right, wrong)
     before = [i for i, line in enumerate(first.text.splitlines(), 1) if right in line]
-    return first.text, renamed(text) if number % 2 else text, tuple(before), (at,)
+    return first.text, renamed(text) if name in BREAKS and number % 2 else text, tuple(before), (at,)
+
+
+def tidied(_number: int, name: str, module: str) -> tuple[str, str, tuple[int, ...], tuple[int, ...]]:
+    """The text before a commit and after it, were nothing broken: no line is true."""
+    marked = marked_text(HERE / f"{module}.py", name)
+    return form(marked, FIRST).text, form(marked, SECOND).text, (), ()
 
 
 def launched(kernel: Any, case: Case, arguments: dict[str, Any], path: Path, **record: Any) -> dict[str, str]:
@@ -73,15 +81,14 @@ def launched(kernel: Any, case: Case, arguments: dict[str, Any], path: Path, **r
     }
 
 
-def commits(folder: Path, only: set[int], **record: Any) -> Iterator[dict[str, Any]]:
+def commits(what: str, folder: Path, only: set[int], **record: Any) -> Iterator[dict[str, Any]]:
     """The commits, each with its truth."""
-    known = cases()
-    names = [*BREAKS, *(case.id for case in importlib.import_module("commits").CASES)]
+    known, (names, texts) = cases(), KINDS[what]
     for number, name in enumerate(names):
         if only and number not in only:
             continue
         module, case = known[name]
-        before, after, true_a, true_b = committed(number, name, module)
+        before, after, true_a, true_b = texts(number, name, module)
         seen = []
         for side, text in (("a", before), ("b", after)):
             place = folder / str(number) / side
@@ -91,6 +98,11 @@ def commits(folder: Path, only: set[int], **record: Any) -> Iterator[dict[str, A
             )
             seen.append(arrays)
         yield {"number": number, "name": name, "differs": seen[0] != seen[1], "true_a": true_a, "true_b": true_b}
+
+
+OWN = [case.id for case in importlib.import_module("commits").CASES]
+# By what is asked for, the kernels and what makes the two texts of one.
+KINDS = {"commits": ([*BREAKS, *OWN], committed), "fresh": ([*FRESH], committed), "equal": ([*BREAKS, *FRESH], tidied)}
 
 
 def given(folder: Path, only: set[int], **record: Any) -> Iterator[dict[str, Any]]:
@@ -115,7 +127,8 @@ def main() -> None:
     warnings.filterwarnings("ignore", category=prlx.FindingWarning)
     warnings.filterwarnings("ignore", message="TRITON_DEFAULT_FP_FUSION")
     only = {int(one) for one in sys.argv[3].split(",")} if len(sys.argv) > 3 else set()
-    for row in {"given": given, "commits": commits}[sys.argv[1]](Path(sys.argv[2]), only):
+    what, folder = sys.argv[1], Path(sys.argv[2])
+    for row in given(folder, only) if what == "given" else commits(what, folder, only):
         print(json.dumps(row), flush=True)
 
 

@@ -1,11 +1,31 @@
 """Commits that tidy and break: a test finds the statement that breaks, and nothing is sure without one. A sample.
 
-``measure_commits.py commits`` takes all.
+``measure_commits.py commits`` and ``fresh`` take all.
 """
 
 from __future__ import annotations
 
+import json
+
 import pytest
+
+LAUNCH = """
+import numpy as np
+x, out = np.arange(300, dtype=np.float32), np.zeros(300, np.float32)
+{}[(3,)](x, out, 300, BLOCK=128)
+"""
+KERNEL = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def doubled(x, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n) * 2 + 1, mask=at < n)
+"""
+TIDIED = ("    tl.store(out + at, tl.load(x + at, mask=at < n) * 2 + 1, mask=at < n)",
+          "    v = tl.load(x + at, mask=at < n)\n    w = v * 2\n    tl.store(out + at, w + 1, mask=at < n)")  # fmt: skip
 
 
 def test_the_statement_that_breaks_is_found_by_running_mixed_texts(measure_commits, tmp_path):
@@ -35,3 +55,32 @@ def test_damaged_inputs_are_refused(measure_commits, tmp_path):
     kept.write_bytes(kept.read_bytes()[:-40])
     with pytest.raises(RuntimeError, match="is not a file of inputs"):
         measure_commits.compared(tmp_path, row["number"], "--try")
+
+
+def test_of_a_statement_that_was_split_the_part_that_is_wrong_is_named(measure_commits, tmp_path):
+    (row,) = measure_commits.recorded("fresh", tmp_path, "17")
+    why = measure_commits.compared(tmp_path, row["number"], "--try")["explanation"]
+    assert measure_commits.true(row, why["statement"])
+    assert why["confidence"] == "strong"
+
+
+@pytest.mark.parametrize(("factor", "outcome"), [("w = v * 3", "differs"), ("w = v * 2", "same")])
+def test_two_versions_are_compared_by_what_they_write(measure_commits, tmp_path, factor, outcome):
+    (tmp_path / "a.py").write_text(KERNEL + LAUNCH.format("doubled"))
+    text = KERNEL.replace(*TIDIED).replace("w = v * 2", factor)
+    (tmp_path / "b.py").write_text(text + LAUNCH.format("doubled"))
+    words = ("-m", "prlx", "simulate", "--json", "--compare", tmp_path / "a.py", tmp_path / "b.py")
+    document = json.loads(measure_commits.run(*words, cache=tmp_path / "cache"))
+    written = document["written"]
+    assert (written["outcome"], written["launches"]) == (outcome, 1)
+    assert ("both write the same" in document["verdict"]) == (outcome == "same")
+    if outcome == "same":
+        assert written["explanation"] is None
+        return
+    assert (written["kernel"], written["launch"], document["status"]) == ("doubled", 0, "differs")
+    why = written["explanation"]
+    assert why["statement"]["text"] == ["    w = v * 3"]
+    assert [one["text"].strip() for one in why["candidates"] if one["repairs"]] in (
+        ["w = v * 3"],
+        ["w = v * 3", "tl.store(out + at, w + 1, mask=at < n)"],
+    )

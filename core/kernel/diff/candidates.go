@@ -144,7 +144,7 @@ func ruleTested(c *clues) []finding {
 	}
 	to, ok := c.classOf(c.code.change.Kind)
 	if !ok {
-		return nil
+		to = formula // it makes the difference, and none of the others fits
 	}
 	text := fmt.Sprintf("with %s as the other version has it, and nothing else changed, B writes what A writes", c.placeOfStatement())
 	return []finding{{to, earnedPoints, text}}

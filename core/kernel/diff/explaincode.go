@@ -45,15 +45,23 @@ func (c *clues) readCode(ctx context.Context) {
 		}
 		codes[k] = code
 	}
-	roots := c.roots(codes)
-	if len(roots[0])+len(roots[1]) == 0 {
+	k := &c.code
+	var changed [2][]slice.Line
+	for _, roots := range [][2][]int32{c.rootsFound(codes), c.roots(codes)} {
+		if len(roots[0])+len(roots[1]) == 0 {
+			continue
+		}
+		k.compared = slice.Compare(codes[0], codes[1], roots[0], roots[1])
+		changed = c.changedLines()
+		k.place, k.ok = k.compared.Place(changed, c.sameConstants())
+		if k.ok && k.place.Why <= slice.ChangedDiffers {
+			break // what was found depends on a changed statement
+		}
+	}
+	if k.compared == nil {
 		return
 	}
-	k := &c.code
-	k.compared = slice.Compare(codes[0], codes[1], roots[0], roots[1])
-	changed := c.changedLines()
 	k.textual = c.r.Changes != nil
-	k.place, k.ok = k.compared.Place(changed, c.sameConstants())
 	if k.ok && k.textual && k.place.Why > slice.ChangedFeeds {
 		if l, found := c.namedBefore(k.compared); found {
 			k.place = l
@@ -343,13 +351,17 @@ func (c *clues) reason() string {
 		}
 		return fmt.Sprintf("%s: tried in %d runs", text, c.opt.Tested.Runs)
 	}
-	return map[slice.Why]string{
+	text := map[slice.Why]string{
 		slice.ChangedBegins:  "it was changed, and computes something else of the same operands",
 		slice.ChangedDiffers: "it was changed, and its code differs",
 		slice.ChangedFeeds:   "it was changed, and what is computed differently depends on it",
 		slice.CodeBegins:     "its code computes something else of the same operands",
 		slice.CodeDiffers:    "its code differs",
 	}[k.place.Why]
+	for _, one := range c.downstream()[:min(len(c.downstream()), 1)] {
+		text += "; " + one.text()
+	}
+	return text
 }
 
 func (c *clues) statementAt(l slice.Line, side int, why string) *Statement {

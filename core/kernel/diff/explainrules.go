@@ -39,6 +39,7 @@ var codeRules = []rule{
 	{ruleGiven, true},
 	{ruleOtherArguments, true},
 	{ruleTested, true},
+	{ruleFound, true},
 	{ruleReruns, true},
 }
 

@@ -47,6 +47,7 @@ type findingKey struct {
 type foundCount struct {
 	counts [2]uint64
 	first  *warptrace.Finding
+	locals [2]int64   // its site, by side as the side that has it numbers them; -1 not known
 	at     *site.Site // nil: not a site
 	noise  bool
 }
@@ -75,7 +76,7 @@ func (g *gathering) compareFindings(a, b *warptrace.Outputs) {
 			key := g.findingKey(side, x)
 			c := f.of[key]
 			if c == nil {
-				c = &foundCount{first: x, at: g.siteOfFinding(side, x)}
+				c = &foundCount{first: x, at: g.siteOfFinding(side, x), locals: g.localsOf(side, x)}
 				f.of[key] = c
 				order = append(order, key)
 			}
@@ -127,6 +128,21 @@ func (g *gathering) siteOfFinding(side int, x *warptrace.Finding) *site.Site {
 		return nil
 	}
 	return s
+}
+
+// localsOf are the numbers that both sides give the site of a finding: that which has it, and A where it is B's.
+func (g *gathering) localsOf(side int, x *warptrace.Finding) [2]int64 {
+	locals := [2]int64{-1, -1}
+	if x.Site == warptrace.NoSite {
+		return locals
+	}
+	locals[side] = int64(x.Site)
+	if side == 1 {
+		if a, ok := g.sites.ofB(x.Site); ok {
+			locals[0] = int64(a)
+		}
+	}
+	return locals
 }
 
 func (g *gathering) findingKey(side int, x *warptrace.Finding) findingKey {

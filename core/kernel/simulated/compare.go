@@ -19,13 +19,14 @@ const CompareSchema = "prlx.simulate-compare/1"
 // CompareDocument is prlx.simulate-compare/1: what two versions of a program did on the simulator, kernel by kernel and line by line.
 type CompareDocument struct {
 	Schema  string `json:"schema"`
-	Status  string `json:"status"` // "same": all counts are; "differs"; "nothing": no kernel was launched on both sides
+	Status  string `json:"status"` // "same": all counts are, and no result is known to differ; "differs"; "nothing": no kernel was launched on both sides
 	Verdict string `json:"verdict"`
 
 	Conclusion verdict.Verdict `json:"conclusion"`
 
 	A       Side         `json:"a"`
 	B       Side         `json:"b"`
+	Written *Written     `json:"written"` // null: nobody compared results
 	Kernels []KernelPair `json:"kernels"` // in the order of B
 	OnlyA   []string     `json:"only_a"`  // kernels that the other side did not launch
 	OnlyB   []string     `json:"only_b"`
@@ -86,10 +87,10 @@ type LinePair struct {
 	B      *LineSum `json:"b"`
 }
 
-// Compare compares two versions of a program.
-func Compare(a, b *Document) *CompareDocument {
+// Compare compares two versions of a program; written is nil where nobody compared what they wrote.
+func Compare(a, b *Document, written *Written) *CompareDocument {
 	doc := &CompareDocument{
-		Schema: CompareSchema, A: sideOf(a), B: sideOf(b), Kernels: []KernelPair{}, OnlyA: []string{}, OnlyB: []string{},
+		Schema: CompareSchema, A: sideOf(a), B: sideOf(b), Written: written, Kernels: []KernelPair{}, OnlyA: []string{}, OnlyB: []string{},
 	}
 	partner := partners(a.Kernels, b.Kernels)
 	taken := make([]bool, len(a.Kernels))
@@ -175,6 +176,10 @@ func (doc *CompareDocument) judge() {
 	default:
 		doc.Verdict = fmt.Sprintf("%d of %d kernels did something else, at %d lines: %s", changed, len(doc.Kernels), lines, strings.Join(more[:min(len(more), 3)], "; "))
 	}
+	if doc.Written.differs() {
+		doc.Status = "differs"
+	}
+	doc.Verdict += doc.Written.sentence()
 }
 
 // conclude says what the comparison rests on: kernels of both, and the launches that the simulator did not execute or did not count.
@@ -197,6 +202,7 @@ func (doc *CompareDocument) conclude(a, b *Document) {
 			}
 		}
 	}
+	doc.Written.note(&e)
 	if doc.Status == "nothing" {
 		doc.Conclusion = e.Open(doc.Verdict)
 		return

@@ -40,6 +40,8 @@ type features struct {
 	floats   map[string]bool // operations on floats, a multiplication and an addition for one in one step
 	narrow   bool            // of these, any in 16 bits or fewer
 	rounds   bool            // converts to 16 bits or fewer
+	wide     bool            // where it begins, whole numbers are multiplied in 64 bits
+	whole32  bool            // and in fewer
 	whole    bool            // rounds to whole numbers
 	clamps   bool            // nothing but what rounding to whole numbers needs
 	index    []string        // instructions that compute which elements or lanes
@@ -83,6 +85,9 @@ func (c *Comparison) At(a, b []Line) Change {
 				return say(Formula, "only %s reads %s there", sideOf(k == 0), c.Sides[k].code.parameterName(p))
 			}
 		}
+	}
+	if x.wide != y.wide && (x.whole32 || y.whole32) && maps.Equal(x.floats, y.floats) {
+		out.Texts = append(out.Texts, fmt.Sprintf("only %s multiplies whole numbers in 64 bits there: what does not fit 32 wraps on the other side", sideOf(x.wide)))
 	}
 	loops := len(x.data)+len(y.data) == 0 &&
 		(c.Sides[0].testsLoop(x.begin) || c.Sides[1].testsLoop(y.begin) || len(c.Sides[0].code.loops) != len(c.Sides[1].code.loops))
@@ -156,7 +161,7 @@ func rounded(x, y *features) string {
 	case !contains(x.floats, y.floats) && !contains(y.floats, x.floats):
 		return ""
 	case x.narrow != y.narrow:
-		return fmt.Sprintf("only %s computes with 16 bits; but for that the operations are the same", sideOf(x.narrow))
+		return fmt.Sprintf("only %s computes with 16 bits, or multiplies matrices with fewer than 32; but for that the operations are the same", sideOf(x.narrow))
 	case x.rounds != y.rounds && maps.Equal(x.floats, y.floats):
 		return fmt.Sprintf("only %s rounds to 16 bits; but for that the operations are the same", sideOf(x.rounds))
 	}
@@ -230,7 +235,7 @@ func (s *Side) all(f *features, one *instruction) {
 		f.rounds = f.rounds || one.op.narrow
 	case one.op.float && one.in.Op.Name != "selp" && one.in.Op.Name != "setp":
 		f.narrow = f.narrow || one.op.narrow
-		if one.in.Op.Name == "fma" || one.in.Op.Name == "mad" {
+		if one.in.Op.Name == "fma" || one.in.Op.Name == "mad" || one.op.product {
 			f.floats["mul"], f.floats["add"] = true, true
 		} else {
 			f.floats[one.in.Op.Name] = true
@@ -239,6 +244,16 @@ func (s *Side) all(f *features, one *instruction) {
 	case one.in.Op.Name != "cvt" && one.in.Op.Name != "setp" && one.in.Op.Name != "selp":
 		f.clamps = false
 	}
+}
+
+// multiplies notes in how many bits whole numbers are multiplied: that is where they wrap. A product of 32 bits that is 64 wide does not.
+func (f *features) multiplies(one *instruction) {
+	mods := one.in.Op.Mods
+	if one.in.Op.Name != "mul" && one.in.Op.Name != "mad" || len(mods) == 0 {
+		return
+	}
+	wide := slices.Contains(mods, "wide") || strings.HasSuffix(mods[len(mods)-1], "64")
+	f.wide, f.whole32 = f.wide || wide, f.whole32 || !wide
 }
 
 // withConstant reports whether an operand is a number that the code gives.
@@ -250,6 +265,7 @@ func (s *Side) withConstant(one *instruction) bool {
 // begins takes an instruction none of whose operands is computed at the lines in question.
 func (s *Side) begins(f *features, at int32) {
 	one := &s.code.insts[at]
+	f.multiplies(one)
 	for k := range one.uses {
 		f.carried = f.carried || slices.ContainsFunc(one.uses[k].from, func(d definition) bool { return d.carried })
 	}

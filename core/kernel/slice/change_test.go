@@ -93,6 +93,21 @@ func TestWhatALineDoesOtherwise(t *testing.T) {
 			"mul.f32 %f3, %f1, %f1;", "cvt.rn.f16.f32 %h1, %f1;\nmul.f16 %h2, %h1, %h1;\ncvt.f32.f16 %f3, %h2;",
 			Rounding, "only B computes with 16 bits",
 		},
+		"sums of products in 16 bits": {
+			"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f3, %f4, %f5, %f6}, {%r3, %r4}, {%r5}, {%f1, %f1, %f1, %f1};",
+			"mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%r6, %r7}, {%r3, %r4}, {%r5}, {%r1, %r1};\nmov.b32 %f3, %r6;",
+			Rounding, "only B computes with 16 bits, or multiplies matrices with fewer than 32",
+		},
+		"products of fewer bits": {
+			"fma.rn.f32 %f3, %f1, %f1, %f1;",
+			"mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%f3, %f4, %f5, %f6}, {%r3, %r4}, {%r5}, {%f1, %f1, %f1, %f1};",
+			Rounding, "only B computes with 16 bits, or multiplies matrices with fewer than 32",
+		},
+		"a whole number that wraps": {
+			"mul.wide.s32 %rd3, %r1, 4097;\nadd.s64 %rd4, %rd2, %rd3;\nld.global.f32 %f3, [%rd4];",
+			"mul.lo.s32 %r4, %r1, 4097;\ncvt.s64.s32 %rd3, %r4;\nadd.s64 %rd4, %rd2, %rd3;\nld.global.f32 %f3, [%rd4];",
+			Choice, "only A multiplies whole numbers in 64 bits there: what does not fit 32 wraps on the other side",
+		},
 		"another element": {
 			"mul.wide.u32 %rd3, %r1, 4;\nadd.s64 %rd4, %rd2, %rd3;\nld.global.f32 %f3, [%rd4];",
 			"mul.wide.u32 %rd3, %r1, 8;\nadd.s64 %rd4, %rd2, %rd3;\nld.global.f32 %f3, [%rd4];",

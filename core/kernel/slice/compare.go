@@ -55,6 +55,24 @@ func (c *Code) Root(s *site.Site) []int32 {
 	return any
 }
 
+// Places are the instructions that compute which elements of memory the instructions of a site access, and whether they do.
+func (c *Code) Places(s *site.Site) []int32 {
+	var found []int32
+	for _, root := range c.Root(s) {
+		one := &c.insts[root]
+		found = append(found, one.control...)
+		for k := range one.uses {
+			if u := &one.uses[k]; u.role == asAddress || u.role == asGuard {
+				for _, d := range u.from {
+					found = append(found, d.inst)
+				}
+			}
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
 // Comparison is what two builds compute differently on the way to what differs.
 type Comparison struct {
 	Sides [2]Side

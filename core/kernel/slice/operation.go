@@ -14,7 +14,8 @@ type operation struct {
 	copies  bool // mov and cvta: a name for the same value
 	rounds  bool // converts between floats
 	float   bool // computes with floats
-	narrow  bool // with floats of 16 bits or fewer, or rounds to such
+	narrow  bool // with floats of 16 bits or fewer, or rounds to such; products of matrices that add up in such, or are of tf32
+	product bool // multiplies matrices
 	toWhole bool // converts a float to a whole number, or rounds it to one
 	barrier bool
 	branch  bool
@@ -61,6 +62,9 @@ func operationOf(in *ptx.Inst) operation {
 		op.narrow = op.narrow || floatTypes[t] <= 16
 	}
 	switch in.Op.Name {
+	case "mma", "wgmma", "tcgen05": // the type of the sum, then those of the factors
+		op.product = len(types) > 0
+		op.narrow = op.product && (floatTypes[types[0]] <= 16 || slices.Contains(types, "tf32"))
 	case "ld", "ldu", "ldmatrix":
 		op.memory, op.float, op.narrow = loads, false, false
 		if in.Op.Name == "ldmatrix" {

@@ -30,7 +30,7 @@ func FuzzPage(f *testing.F) {
 		}
 		other := softmax("")
 		for _, both := range [][2]*simulated.Document{{&d, other}, {other, &d}, {&d, &d}} {
-			if err := WriteComparison("html", &b, simulated.Compare(both[0], both[1])); err != nil {
+			if err := WriteComparison("html", &b, simulated.Compare(both[0], both[1], nil)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -98,12 +98,12 @@ func pages(t *testing.T) map[string][]byte {
 	for name, suffix := range map[string]string{"softmax": "", "hostile": hostile} {
 		write(name, func(b *bytes.Buffer) error { return Write("html", b, softmax(suffix)) })
 		write(name+"-compare", func(b *bytes.Buffer) error {
-			return WriteComparison("html", b, simulated.Compare(softmax(suffix), faster(suffix)))
+			return WriteComparison("html", b, simulated.Compare(softmax(suffix), faster(suffix), nil))
 		})
 	}
 	write("zero", func(b *bytes.Buffer) error { return Write("html", b, &simulated.Document{}) })
 	write("zero-compare", func(b *bytes.Buffer) error {
-		return WriteComparison("html", b, simulated.Compare(&simulated.Document{}, &simulated.Document{}))
+		return WriteComparison("html", b, simulated.Compare(&simulated.Document{}, &simulated.Document{}, nil))
 	})
 	return out
 }

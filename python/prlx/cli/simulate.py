@@ -16,6 +16,7 @@ from .._errors import FileAccessError, FindingError, FindingWarning, PrlxError, 
 from .._verdict import conclusion_of
 from . import _options as options
 from ._command import Command, Option, Positional
+from ._earlier import Earlier
 from ._outputs import shown_path
 from ._parser import given
 from ._render import clean
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import argparse
 
     from .._simulated import Run
+    from .._simulation import Simulation
     from .._simulator import Recording
     from ._ui import UI
 
@@ -75,7 +77,7 @@ def run_script(
 ) -> int:
     """Run a script with what enables the simulator, then say what its kernels did."""
     advice = advice or Advice()
-    from .._simulated import Run, compared, save_page
+    from .._simulated import Run, save_page
 
     if values.script is None:
         raise UsageError("no script is named", hint="prlx simulate SCRIPT runs one; --selftest needs none")
@@ -89,27 +91,29 @@ def run_script(
         raise UsageError(f"{told[0]} is about recording", hint="name where to with --record DIR")
     page = None if values.html is None else Path(values.html)
     before = None if values.compare is None else Path(values.compare)
-    if before is not None and not before.is_file():
-        raise FileAccessError("no such script", path=str(before))
     if page is not None and page.exists() and not values.overwrite:
         raise FileAccessError("already exists", path=str(page), hint="choose another name, or pass --overwrite")
     chosen = {"device": "simulator"} | given(values, enable) | {"progress": ui.progress}
     if page is not None and before is None:
         chosen["touched"] = True
-    seen_before = None
-    if before is not None:
-        seen_before = Run(shown_path(before))
-        status, _ = _launch(before, seen_before, values, ui, enable, chosen | {"output": None}, advice)
-        if status:
-            raise UsageError(f"{shown_path(before)} ended with exit code {status}: there is nothing to compare with")
     seen = Run(shown_path(script))
-    status, recording = _launch(script, seen, values, ui, enable, chosen, advice)
-    document = seen.document(recording=recording.path, status=status, pictures=page is not None or before is not None)
+    with Earlier.of(before, values, chosen) as earlier:
+        if earlier is None:
+            status, recording = _launch(script, seen, values, ui, enable, chosen, advice)
+        else:
+            status, _ = _launch(
+                earlier.script, earlier.seen, values, ui, enable, earlier.options("a"), advice, earlier.listener("a")
+            )
+            if status:
+                raise UsageError(f"{earlier.name} ended with exit code {status}: there is nothing to compare with")
+            status, recording = _launch(
+                script, seen, values, ui, enable, earlier.options("b"), advice, earlier.listener("b")
+            )
+        asked = None if values.output is None else recording.path
+        document = seen.document(recording=asked, status=status, pictures=page is not None or before is not None)
+        comparison = None if earlier is None else earlier.compared(document)
     for place in seen.absent:
         ui.warn(f"--break {place}: no kernel that was launched has an instruction of this line")
-    comparison = None
-    if seen_before is not None:
-        comparison = compared(seen_before.document(recording=None, status=0, pictures=True), document)
     if page is not None:
         save_page(comparison or document, page, overwrite=bool(values.overwrite))
     if ui.json:
@@ -125,7 +129,8 @@ def run_script(
     if page is not None:
         named = shlex.quote(shown_path(page))
         ui.say(f"wrote {named}; open it in a browser")
-    if recording.path is not None and recording.recorded:
+    if asked is not None and recording.recorded:
+        assert recording.path is not None
         named = shlex.quote(shown_path(recording.path))
         verb = "diff" if recording.recorded == 1 else "session inspect"
         ui.say(f"wrote {named}; open it with: prlx {'inspect' if verb == 'diff' else verb} {named}")
@@ -140,12 +145,15 @@ def _launch(
     enable: Callable[..., Recording],
     chosen: Mapping[str, Any],
     advice: Advice,
+    also: Callable[[Simulation], None] | None = None,
 ) -> tuple[int, Recording]:
     """Run a script on the simulator, and return its exit status."""
     from .. import _record
 
     with _quietly(ui), enable(**chosen) as recording:
         recording.on_launch(seen.add)
+        if also is not None:
+            recording.on_launch(also)
         recording.on_refusal(seen.refuse)
         recording._says_plans = False
         with _record.hosting(recording):

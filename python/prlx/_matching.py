@@ -1,0 +1,490 @@
+"""Where two versions of a function compute something else, once what one only names, splits or joins otherwise is followed.
+
+Names stand for what was assigned to them last above, in the order of the text. That is no proof: it says what to try.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_MOST_DEEP = 60  # names and operations that are followed into each other
+_MOST_STEPS = 30_000  # pairs of expressions that are looked at
+_MOST_WIDER = 8  # names in a sum that are followed into sums of their own
+_MOST_WRITTEN = 40  # names in whose place what they stand for is written
+_SUMS: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Add, ast.Sub: ast.Add, ast.Mult: ast.Mult,
+                                                       ast.BitAnd: ast.BitAnd, ast.BitOr: ast.BitOr}  # fmt: skip
+_MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Gt: ast.Lt, ast.GtE: ast.LtE}
+
+
+@dataclass(frozen=True)
+class At:
+    """An expression in a statement of a version."""
+
+    k: int
+    node: ast.expr
+    made: bool = False  # of terms that stand apart in the text
+
+
+@dataclass(frozen=True)
+class Spot:
+    """An expression of B in whose place A has another one."""
+
+    b: At
+    a: At
+
+
+class Text:
+    """A version of a function: its statements as trees, and what names stand for."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.trees = [_parsed(text) for text in texts]
+        self._binds: list[dict[str, ast.expr | None]] = [_bound(tree) for tree in self.trees]
+        self.loops = [k for k, tree in enumerate(self.trees) if isinstance(tree, ast.For)]
+
+    def definition(self, name: str, k: int) -> int | None:
+        """The statement above that assigns a name last, None where it is an argument or known from outside."""
+        return next((i for i in range(k - 1, -1, -1) if name in self._binds[i]), None)
+
+    def value(self, name: str, d: int) -> At | None:
+        """What a statement assigns to a name, None where it has no expression: the variable of a loop, one of several."""
+        node = self._binds[d][name]
+        return None if node is None else At(d, node)
+
+    def follow(self, at: At) -> At | None:
+        """What a name stands for, None where it is no name or that is not known."""
+        if not isinstance(at.node, ast.Name):
+            return None
+        d = self.definition(at.node.id, at.k)
+        return None if d is None else self.value(at.node.id, d)
+
+    def names(self, k: int) -> list[str]:
+        """The variables that are assigned above a statement, the nearest first."""
+        return list(dict.fromkeys(name for i in range(k - 1, -1, -1) for name in self._binds[i]))
+
+    def effects(self) -> list[At]:
+        """What a version does: its calls beside assignments, what it returns, and what decides branches."""
+        found: list[At] = []
+        for k, tree in enumerate(self.trees):
+            if isinstance(tree, (ast.Expr, ast.Return)) and tree.value is not None:
+                found.append(At(k, tree.value))
+            elif isinstance(tree, (ast.If, ast.While)):
+                found.append(At(k, tree.test))
+        return found
+
+    def assigned(self, name: str) -> list[int]:
+        return [k for k, names in enumerate(self._binds) if name in names]
+
+
+def spots(b: Text, a: Text) -> list[Spot]:
+    """Where B computes something else than A, the smallest expressions of it."""
+    return _Matching(b, a).run()
+
+
+def with_a(b: Text, a: Text, spot: Spot) -> str:
+    """The statement of B with what A has at a spot, in B's names."""
+    return _put(b.trees[spot.b.k], spot.b.node, _Matching(b, a).translated(spot.a, spot.b.k))
+
+
+def with_b(b: Text, a: Text, spot: Spot) -> str:
+    """The statement of A with what B has at a spot, in A's names."""
+    return _put(a.trees[spot.a.k], spot.a.node, _Matching(a, b).translated(spot.b, spot.a.k))
+
+
+class _Matching:
+    """Two versions that are held against each other."""
+
+    def __init__(self, b: Text, a: Text) -> None:
+        self._b, self._a = b, a
+        self._steps = 0
+        self._same: dict[
+            tuple[int, int, int, int], tuple[bool, At, At]
+        ] = {}  # with what the numbers are of, which so stays
+        self._written = 0
+        self._done: set[tuple[int, int]] = set()  # pairs of definitions that are told apart already
+
+    def run(self) -> list[Spot]:
+        found: list[Spot] = []
+        for k, i in zip(self._b.loops, self._a.loops, strict=False):
+            found += self._loop(k, i)
+        found += self._effects()
+        found += self._carried()
+        once: dict[tuple[int, str], Spot] = {}
+        for one in found:
+            once.setdefault((one.b.k, ast.dump(one.b.node) + ast.dump(one.a.node)), one)
+        return list(once.values())
+
+    def _effects(self) -> list[Spot]:
+        """Calls and branches, each held against that of A which is most like it."""
+        left, found = list(self._a.effects()), []
+        waiting = []
+        for one in self._b.effects():
+            twin = next((other for other in left if self._equal(one, other)), None)
+            if twin is None:
+                waiting.append(one)
+            else:
+                left.remove(twin)
+        if len(waiting) != len(left):
+            return []  # one does what several did: any of them could be made to do it all
+        for one in waiting:
+            tried = [(self._cost(one, other), i) for i, other in enumerate(left)]
+            found += self._differ(one, left.pop(min(tried)[1]), 0)
+        return found
+
+    def _carried(self) -> list[Spot]:
+        """What is assigned last to a variable of the same name: loops carry it, and nothing below need use it."""
+        found = []
+        for name in dict.fromkeys(self._b.names(len(self._b.trees))):
+            ours, theirs = self._b.assigned(name), self._a.assigned(name)
+            if min(len(ours), len(theirs)) < 2:  # nothing that is made of what it was
+                continue
+            b, a = self._b.value(name, ours[-1]), self._a.value(name, theirs[-1])
+            if b is not None and a is not None and (b.k, a.k) not in self._done:
+                self._done.add((b.k, a.k))
+                found += self._differ(b, a, 0)
+        return found
+
+    def _loop(self, k: int, i: int) -> list[Spot]:
+        """The range of a loop; A can go in steps where B counts them."""
+        ours, theirs = _range(self._b.trees[k]), _range(self._a.trees[i])
+        if ours is None or theirs is None:
+            return []
+        if len(ours) == 2 and len(theirs) == 3 and _is_zero(ours[0]):
+            length = theirs[1] if _is_zero(theirs[0]) else ast.BinOp(theirs[1], ast.Sub(), theirs[0])
+            count = ast.parse("tl.cdiv(x, y)", mode="eval").body
+            assert isinstance(count, ast.Call)
+            count.args = [length, theirs[2]]
+            return self._differ(At(k, ours[1]), At(i, count), 0)
+        if len(ours) != len(theirs):
+            return []
+        return [spot for x, y in zip(ours, theirs, strict=True) for spot in self._differ(At(k, x), At(i, y), 0)]
+
+    def _cost(self, b: At, a: At) -> int:
+        done = set(self._done)
+        cost = sum(_size(one.b.node) + _size(one.a.node) for one in self._differ(b, a, 0))
+        self._done = done
+        return cost
+
+    def _equal(self, b: At, a: At, deep: int = 0) -> bool:
+        """Whether both compute the same, as far as names can be followed."""
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            return False
+        key = (id(b.node), b.k, id(a.node), a.k)
+        if key not in self._same:
+            self._same[key] = (False, b, a)
+            done, self._done = self._done, set()
+            self._same[key] = (not self._differ(b, a, deep), b, a)
+            self._done = done
+        return self._same[key][0]
+
+    def _differ(self, b: At, a: At, deep: int) -> list[Spot]:
+        """Where an expression of B is not that of A."""
+        self._steps += 1
+        if deep > _MOST_DEEP or self._steps > _MOST_STEPS:
+            return [Spot(b, a)]
+        if isinstance(b.node, ast.Name) or isinstance(a.node, ast.Name):
+            return self._names(b, a, deep + 1)
+        x, y = _mirrored(b.node), _mirrored(a.node)
+        if isinstance(x, ast.BinOp) and isinstance(y, ast.BinOp) and _sum(x) is not None and _sum(x) is _sum(y):
+            return self._sums(b, a, deep + 1)
+        if type(x) is not type(y) or not _alike(x, y):
+            return [Spot(b, a)]
+        ours, theirs = _children(x), _children(y)
+        if len(ours) != len(theirs) or [name for name, _ in ours] != [name for name, _ in theirs]:
+            return [Spot(b, a)]
+        parts = [self._differ(At(b.k, p), At(a.k, q), deep + 1) for (_, p), (_, q) in zip(ours, theirs, strict=True)]
+        return _lifted(parts, b, a)
+
+    def _names(self, b: At, a: At, deep: int) -> list[Spot]:
+        """A name on either side, and what it stands for."""
+        ours, theirs = self._b.follow(b), self._a.follow(a)
+        if isinstance(b.node, ast.Name) and isinstance(a.node, ast.Name):
+            dx, dy = self._b.definition(b.node.id, b.k), self._a.definition(a.node.id, a.k)
+            if dx is None and dy is None:
+                return [] if b.node.id == a.node.id else [Spot(b, a)]
+            if dx is not None and dy is not None and ours is None and theirs is None:
+                return [] if self._paired(dx, dy) else [Spot(b, a)]
+            if ours is not None and theirs is not None:
+                if (ours.k, theirs.k) in self._done:
+                    return []
+                if not self._equal(ours, theirs, deep) and self._is_another(b, a, deep):
+                    return [Spot(b, a)]
+                self._done.add((ours.k, theirs.k))
+                return self._differ(ours, theirs, deep)
+        if self._is_counted(b, a):
+            return []
+        if theirs is not None and not isinstance(b.node, ast.Name):
+            inside = any(self._equal(part, a, deep) for part in _within(b))
+            return [Spot(b, a)] if inside else self._differ(b, theirs, deep)
+        if ours is not None and self._equal(ours, a, deep):
+            return []
+        if ours is not None:
+            inside = any(self._equal(b, part, deep) for part in _within(a))
+            return [Spot(b, a)] if inside or self._is_another(b, a, deep) else self._differ(ours, a, deep)
+        return self._differ(b, theirs, deep) if theirs is not None else [Spot(b, a)]
+
+    def _paired(self, k: int, i: int) -> bool:
+        """Whether two statements that assign no expression stand for each other: loops in their order, else equal texts."""
+        if k in self._b.loops and i in self._a.loops:
+            return self._b.loops.index(k) == self._a.loops.index(i)
+        x, y = self._b.trees[k], self._a.trees[i]
+        return isinstance(x, ast.Assign) and isinstance(y, ast.Assign) and self._equal(At(k, x.value), At(i, y.value))
+
+    def _is_another(self, b: At, a: At, deep: int) -> bool:
+        """Whether B does not only name what A has there: A has that variable, too, for something else, or B has what A uses."""
+        assert isinstance(b.node, ast.Name)
+        if isinstance(a.node, ast.Name) and a.node.id == b.node.id:
+            return False
+        ours = self._b.follow(b)
+        theirs = [self._a.value(b.node.id, k) for k in self._a.assigned(b.node.id)]
+        if ours is not None and any(one is not None and self._equal(ours, one, deep) for one in theirs):
+            return True
+        names = [ast.Name(name, ast.Load()) for name in self._b.names(b.k) if name != b.node.id]
+        return any(
+            value is not None and self._equal(value, a, deep) for value in (self._b.follow(At(b.k, n)) for n in names)
+        )
+
+    def _is_counted(self, b: At, a: At) -> bool:
+        """Whether B has the number of a pass times the step where A's loop itself goes in steps."""
+        if not isinstance(a.node, ast.Name):
+            return False
+        d = self._a.definition(a.node.id, a.k)
+        if d is None or d not in self._a.loops or len(self._b.loops) <= self._a.loops.index(d):
+            return False
+        bounds, k = _range(self._a.trees[d]), self._b.loops[self._a.loops.index(d)]
+        head = self._b.trees[k]
+        if bounds is None or len(bounds) != 3 or not isinstance(head, ast.For) or not isinstance(head.target, ast.Name):
+            return False
+        product = ast.BinOp(ast.Name(head.target.id, ast.Load()), ast.Mult(), bounds[2])
+        whole = product if _is_zero(bounds[0]) else ast.BinOp(bounds[0], ast.Add(), product)
+        return ast.dump(_plain(b.node)) == ast.dump(_plain(whole))
+
+    def _sums(self, b: At, a: At, deep: int) -> list[Spot]:
+        """Sums, products and conditions: in any order, and of parts that a name can hold."""
+        ours, theirs = self._terms(b), self._terms(a)
+        for _ in range(_MOST_WIDER):
+            self._cancel(ours, theirs, deep)
+            if (
+                not ours
+                or not theirs
+                or any(len(p) == 1 and isinstance(p[0][1].node, ast.Name) for p in (ours, theirs))
+            ):
+                break
+            if not (self._widen(self._b, ours, b) or self._widen(self._a, theirs, a)):
+                break
+        if not ours and not theirs:
+            return []
+        if not any(one[0] for one in [*ours, *theirs]):
+            ours, theirs = ([(True, one[1]) for one in terms] for terms in (ours, theirs))
+        x, y = _joined(ours, b), _joined(theirs, a)
+        if len(ours) > 1 and len(ours) == len(theirs) and all(p[0] == q[0] for p, q in zip(ours, theirs, strict=True)):
+            return _lifted([self._differ(p[1], q[1], deep + 1) for p, q in zip(ours, theirs, strict=True)], b, a)
+        if x is None or y is None or 1 not in (len(ours), len(theirs)):
+            return [Spot(b, a)]
+        again = _sum(x.node) is _sum(b.node) and _sum(y.node) is _sum(a.node)  # that would not end
+        return [Spot(b, a)] if again else self._differ(x, y, deep + 1)
+
+    def _terms(self, at: At) -> list[tuple[bool, At]]:
+        """The terms of a sum with their signs, and so the factors of a product."""
+        kind, found = _sum(at.node), []
+        waiting = [(True, at.node)]
+        while waiting:
+            positive, node = waiting.pop()
+            if isinstance(node, ast.BinOp) and _sum(node) is kind:
+                waiting.append((positive == (not isinstance(node.op, ast.Sub)), node.right))
+                waiting.append((positive, node.left))
+            else:
+                found.append((positive, At(at.k, node)))
+        return found
+
+    def _cancel(self, ours: list[tuple[bool, At]], theirs: list[tuple[bool, At]], deep: int) -> None:
+        for one in [*ours]:
+            twin = next((t for t in theirs if t[0] == one[0] and self._is_same_term(one[1], t[1], deep)), None)
+            if twin is not None:
+                ours.remove(one)
+                theirs.remove(twin)
+
+    def _is_same_term(self, b: At, a: At, deep: int) -> bool:
+        return self._equal(b, a, deep + 1) or self._is_counted(b, a)
+
+    def _widen(self, text: Text, terms: list[tuple[bool, At]], whole: At) -> bool:
+        """Put in the place of a name the sum that it stands for."""
+        for i, (positive, at) in enumerate(terms):
+            value = text.follow(at)
+            if value is not None and isinstance(value.node, ast.BinOp) and _sum(value.node) is _sum(whole.node):
+                more = [(positive == sign, term) for sign, term in self._terms(value)]
+                terms[i : i + 1] = more
+                return True
+        return False
+
+    def translated(self, a: At, k: int, deep: int = 0) -> ast.expr:
+        """An expression of A in names that B has at a statement."""
+        node = copy.deepcopy(a.node)
+        if deep > _MOST_DEEP:
+            return node
+        return _Renaming(self, a.k, k, deep).visit(node)  # type: ignore[no-any-return]
+
+    def named(self, name: ast.Name, i: int, k: int, deep: int) -> ast.expr:
+        """A name of A, as B has it at a statement: B's name for that, or its variable of that name, else what it stands for."""
+        if self._a.definition(name.id, i) is None or self._written > _MOST_WRITTEN:
+            return name
+        for own in sorted(self._b.names(k), key=lambda one: one != name.id):
+            if self._equal(At(k, ast.Name(own, ast.Load())), At(i, name)):
+                return ast.Name(own, ast.Load())
+        value = self._a.follow(At(i, name))
+        if (
+            value is None
+            or self._b.definition(name.id, k) is not None
+            or name.id in {n.id for n in ast.walk(value.node) if isinstance(n, ast.Name)}
+        ):
+            return name
+        self._written += 1
+        return self.translated(value, k, deep + 1)
+
+
+class _Renaming(ast.NodeTransformer):
+    def __init__(self, matching: _Matching, i: int, k: int, deep: int) -> None:
+        self._matching, self._i, self._k, self._deep = matching, i, k, deep
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._matching.named(node, self._i, self._k, self._deep)
+
+
+class _Put(ast.NodeTransformer):
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self._old, self._new = old, new
+        self.count = 0
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if node is self._old:
+            self.count += 1
+            return self._new
+        return super().generic_visit(node)
+
+
+def _put(tree: ast.stmt | None, old: ast.expr, new: ast.expr) -> str:
+    """A statement with another expression in the place of one, "" where it does not stand in it."""
+    if tree is None:
+        return ""
+    places = [*ast.walk(tree)]
+    at = next((i for i, node in enumerate(places) if node is old), None)
+    if at is None:
+        return ""
+    again = copy.deepcopy(tree)
+    put = _Put([*ast.walk(again)][at], new)
+    text = ast.unparse(ast.fix_missing_locations(put.visit(again)))
+    return text.rsplit("\n", 1)[0] if isinstance(tree, (ast.For, ast.If, ast.While, ast.With)) else text
+
+
+def _parsed(text: str) -> ast.stmt | None:
+    try:
+        return ast.parse(text + " pass" if text.endswith(":") else text).body[0]
+    except (SyntaxError, IndexError):
+        return None
+
+
+def _bound(tree: ast.stmt | None) -> dict[str, ast.expr | None]:
+    """The names that a statement assigns, each with its value where that is an expression of its own."""
+    if isinstance(tree, ast.AugAssign) and isinstance(tree.target, ast.Name):
+        return {tree.target.id: ast.BinOp(ast.Name(tree.target.id, ast.Load()), tree.op, tree.value)}
+    if isinstance(tree, ast.Assign) and len(tree.targets) == 1 and isinstance(tree.targets[0], ast.Name):
+        return {tree.targets[0].id: tree.value}
+    if isinstance(tree, ast.AnnAssign) and isinstance(tree.target, ast.Name) and tree.value is not None:
+        return {tree.target.id: tree.value}
+    if tree is None or not isinstance(tree, (ast.Assign, ast.For)):
+        return {}
+    targets: Sequence[ast.expr] = tree.targets if isinstance(tree, ast.Assign) else [tree.target]
+    return {node.id: None for one in targets for node in ast.walk(one) if isinstance(node, ast.Name)}
+
+
+def _range(tree: ast.stmt | None) -> list[ast.expr] | None:
+    """From where, to where, and in which steps a loop runs, where that is a range."""
+    if not isinstance(tree, ast.For) or not isinstance(tree.iter, ast.Call):
+        return None
+    call = tree.iter
+    if not ast.unparse(call.func).endswith("range") or not call.args or len(call.args) > 3:
+        return None
+    return [ast.Constant(0), *call.args] if len(call.args) == 1 else list(call.args)
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0
+
+
+def _sum(node: ast.expr) -> type[ast.operator] | None:
+    return _SUMS.get(type(node.op)) if isinstance(node, ast.BinOp) else None
+
+
+def _mirrored(node: ast.expr) -> ast.expr:
+    """A comparison by "less"."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _MIRRORED:
+        return ast.Compare(node.comparators[0], [_MIRRORED[type(node.ops[0])]()], [node.left])
+    return node
+
+
+def _alike(x: ast.expr, y: ast.expr) -> bool:
+    """Whether two nodes of one kind are the same but for their parts."""
+    if isinstance(x, ast.Constant) and isinstance(y, ast.Constant):
+        return type(x.value) is type(y.value) and repr(x.value) == repr(y.value)
+    if isinstance(x, ast.Attribute) and isinstance(y, ast.Attribute):
+        return x.attr == y.attr
+    if isinstance(x, (ast.BinOp, ast.UnaryOp, ast.BoolOp)) and isinstance(y, (ast.BinOp, ast.UnaryOp, ast.BoolOp)):
+        return type(x.op) is type(y.op)
+    if isinstance(x, ast.Compare) and isinstance(y, ast.Compare):
+        return [type(op) for op in x.ops] == [type(op) for op in y.ops]
+    return True
+
+
+def _children(node: ast.expr) -> list[tuple[str, ast.expr]]:
+    """The parts of an expression, keywords of a call by their names."""
+    if isinstance(node, ast.Call):
+        plain = [("", one) for one in [node.func, *node.args]]
+        return plain + sorted(((one.arg or "", one.value) for one in node.keywords), key=lambda pair: pair[0])
+    found: list[tuple[str, ast.expr]] = []
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            found.append(("", child))
+        elif isinstance(child, ast.Slice):
+            found += [("", part) for part in (child.lower, child.upper, child.step) if part is not None]
+    return found
+
+
+def _joined(terms: Sequence[tuple[bool, At]], whole: At) -> At | None:
+    """Terms that are one expression again, in the statement of the first; None where none of them is added."""
+    kind = _sum(whole.node)
+    first = next((one for one in terms if one[0]), None)
+    if first is None or kind is None:
+        return None
+    node = first[1].node
+    for one in terms:
+        if one is not first:
+            node = ast.BinOp(node, kind() if one[0] else ast.Sub(), one[1].node)
+    return At(first[1].k, node, made=len(terms) > 1)
+
+
+def _lifted(parts: Sequence[list[Spot]], b: At, a: At) -> list[Spot]:
+    """What differs of the parts of an expression; where several do, the expression, too."""
+    found = [spot for part in parts for spot in part]
+    here = sum(any(spot.b.k == b.k for spot in part) for part in parts)
+    return [*found, Spot(b, a)] if here > 1 else found
+
+
+def _within(at: At) -> list[At]:
+    """The expressions within one that stands in the text."""
+    return (
+        []
+        if at.made
+        else [At(at.k, node) for node in ast.walk(at.node) if isinstance(node, ast.expr) and node is not at.node]
+    )
+
+
+def _plain(node: ast.expr) -> ast.expr:
+    """An expression without where it stands."""
+    return ast.parse(ast.unparse(ast.fix_missing_locations(copy.deepcopy(node))), mode="eval").body
+
+
+def _size(node: ast.AST) -> int:
+    return sum(1 for _ in ast.walk(node))

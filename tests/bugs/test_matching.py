@@ -1,0 +1,96 @@
+"""What two versions of a kernel do otherwise, once names are followed: of texts alone, without Triton."""
+
+from __future__ import annotations
+
+import pytest
+
+from prlx import _matching
+
+HEAD = ["col = tl.arange(0, N)", "live = col < n", "v = tl.load(x + col, mask=live)"]
+
+
+def found(a: list[str], b: list[str]) -> list[tuple[int, str, str]]:
+    """The statements of B at which something is otherwise, each as it is with A's expression, and A's with B's."""
+    before, after = _matching.Text(a), _matching.Text(b)
+    return [
+        (spot.b.k, _matching.with_a(after, before, spot), _matching.with_b(after, before, spot))
+        for spot in _matching.spots(after, before)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (["tl.store(y, tl.exp(v * 2))"], ["w = v * 2", "e = tl.exp(w)", "tl.store(y, e)"]),
+        (["w = v * 2", "tl.store(y, tl.exp(w))"], ["tl.store(y, tl.exp(2 * v))"]),
+        (["tl.store(y + p * n + col, v)"], ["at = p * n + col", "tl.store(y + at, v)"]),
+        (["tl.store(y + p * n + col, v)"], ["row = y + p * n", "tl.store(row + col, v)"]),
+        (["tl.store(y, v, mask=(v > 0) & live)"], ["keep = live & (0 < v)", "tl.store(y, v, mask=keep)"]),
+        (["tl.store(y, v)", "tl.store(z, col)"], ["tl.store(z, col)", "tl.store(y, v)"]),
+        (["v += 1", "tl.store(y, v)"], ["w = v + 1", "tl.store(y, w)"]),
+        (
+            ["for s in range(0, n, N):", "t = s + col", "tl.store(y + t, v)"],
+            ["k = tl.cdiv(n, N)", "for i in range(0, k):", "tl.store(y + (i * N + col), v)"],
+        ),
+    ],
+)
+def test_what_only_has_other_names_is_the_same(a, b):
+    assert found(HEAD + a, HEAD + b) == []
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "line", "repaired", "broken"),
+    [
+        # split: the part that was split off is wrong, not the statement that uses it
+        (["tl.store(y, v - tl.sum(v, 0) / n)"], ["m = tl.sum(v, 0) / N", "tl.store(y, v - m)"],
+         3, "m = tl.sum(v, 0) / n", "tl.store(y, v - tl.sum(v, 0) / N)"),
+        # of a chain that binds one name again and again, the link that is wrong
+        (["q = tl.minimum(tl.maximum(v, 0), 7)", "tl.store(y, q)"],
+         ["q = v", "q = tl.maximum(q, 0)", "q = tl.minimum(q, 8)", "tl.store(y, q)"],
+         5, "q = tl.minimum(q, 7)", "q = tl.minimum(tl.maximum(v, 0), 8)"),
+        # the right value has a name, and another is used
+        (["at = p * N + col", "tl.store(y + at, tl.rand(s, at))"], ["at = p * N + col", "tl.store(y + at, tl.rand(s, col))"],
+         4, "tl.store(y + at, tl.rand(s, at))", "tl.store(y + at, tl.rand(s, col))"),
+        # a term is lost in a sum that was split
+        (["tl.store(y + p + n - N + 1 + col, v)"], ["t = n - N", "tl.store(y + p + (t + col), v)"], 3, "t = n - N + 1", ""),
+        # a call is lost around a part that was split off
+        (["tl.store(y, v / tl.maximum(tl.max(v, 0), 1))"], ["t = tl.max(v, 0)", "tl.store(y, v / t)"],
+         4, "tl.store(y, v / tl.maximum(t, 1))", "tl.store(y, v / tl.max(v, 0))"),
+        # a loop that is counted ends too early
+        (["for s in range(0, n, N):", "tl.store(y + (s + col), v)"],
+         ["k = n // N", "for i in range(0, k):", "tl.store(y + (i * N + col), v)"], 3, "k = tl.cdiv(n, N)", ""),
+    ],
+)  # fmt: skip
+def test_the_statement_that_is_wrong_is_told_from_those_that_use_it(a, b, line, repaired, broken):
+    (spot,) = found(HEAD + a, HEAD + b)
+    assert spot[0] == line
+    assert "".join(spot[1].split()) in (
+        "".join(repaired.split()),
+        "".join(repaired.split()).replace("tl.maximum(t,", "tl.maximum(tl.max(v,0),"),
+    )
+    assert not broken or "".join(spot[2].split()) == "".join(broken.split())
+
+
+def test_what_a_loop_carries_is_looked_at_though_nothing_below_uses_it():
+    loop = ["for i in range(0, 4):", "tl.store(y + at, v)"]
+    spots = found(["at = col", *loop, "at += N"], ["at = col", *loop, "at += n"])
+    assert spots == [(3, "at += N", "at += n")]
+
+
+def test_two_parts_of_an_expression_are_exchanged_together_too():
+    spots = found([*HEAD, "tl.store(y, q1 * c + q0 * s)"], [*HEAD, "t = k1 * c + k0 * s", "tl.store(y, t)"])
+    assert {line for line, _, _ in spots} == {3}
+    assert "t = q1 * c + q0 * s" in [text for _, text, _ in spots]
+
+
+def test_where_one_effect_was_made_of_several_nothing_is_said():
+    assert found([*HEAD, "tl.store(y, v)"], [*HEAD, "tl.store(y, v, mask=a)", "tl.store(y, v, mask=b)"]) == []
+
+
+def test_texts_that_are_no_statements_and_deep_ones_end():
+    deep = "v" + " + (v" * 200 + ")" * 200
+    odd = ["else:", "x, y = f(x)", "", f"w = {deep}"]
+    assert found([*odd, "tl.store(y, w)"], ["else:", "tl.store(y, v)"])
+    assert found([*odd, "tl.store(y, x)"], [*odd, "tl.store(y, x)"]) == []
+    names = [f"v{i + 1} = v{i} * v{i}" for i in range(60)]
+    assert found(["v0 = a", *names, "tl.store(y, v60)"], ["v0 = b", *names, "tl.store(y, v60)"])
