@@ -215,12 +215,12 @@ func TestSumsHaveTheirLimits(t *testing.T) {
 		size uint64
 		want bool
 	}{
-		{Plan{Known: maxSlots}, 1 << 30, true},
-		{Plan{Known: maxSlots + 1}, 1 << 30, false},
-		{Plan{Known: 1, Arrays: pieces(maxPieces)}, 1 << 30, true},
-		{Plan{Known: 1, Arrays: pieces(maxPieces + 1)}, 1 << 30, false},
-		{Plan{Known: 1, Arrays: pieces(10)}, headerBytes + 10*placeBytes, true},
-		{Plan{Known: 1, Arrays: pieces(10)}, headerBytes + 10*placeBytes - 1, false},
+		{Plan{Known: make([]int32, maxSlots)}, 1 << 30, true},
+		{Plan{Known: make([]int32, maxSlots+1)}, 1 << 30, false},
+		{Plan{Known: make([]int32, 1), Arrays: pieces(maxPieces)}, 1 << 30, true},
+		{Plan{Known: make([]int32, 1), Arrays: pieces(maxPieces + 1)}, 1 << 30, false},
+		{Plan{Known: make([]int32, 1), Arrays: pieces(10)}, tableAt(1) + 10*placeBytes, true},
+		{Plan{Known: make([]int32, 1), Arrays: pieces(10)}, tableAt(1) + 10*placeBytes - 1, false},
 	} {
 		if l := c.plan.layout(c.size); l.slots > 0 != c.want {
 			t.Errorf("%d slots, %d pieces: %d and %d in %d bytes", c.plan.Slots(), c.plan.pieces(), l.slots, l.pieces, c.size)
