@@ -205,6 +205,7 @@ OTHER_VARIABLES = frozenset(
         "PRLX_UPDATE_TABLES",
         "PRLX_NCCL_SOURCE",
         "PRLX_SKEW_RECORDINGS",
+        "PRLX_RECORDED_PAIRS",
         "PRLX_CYCLE_SEEDS",
         "PRLX_PROBE_RUNS",
         "PRLX_NOISE_CASES",

@@ -33,6 +33,7 @@ bound_ns = 1_000_000
 # How command lines begin that do not end with 0, and with what they end.
 ENDS = {
     "prlx combine rank*.json.gz": 5,  # JSON of JAX, which does not say when it was recorded
+    "prlx align b.json.gz": 5,  # likewise
     "prlx cycles compare before.json.gz after.json.gz": 1,  # a kernel takes longer
     "prlx cycles": 5,  # of JAX on processors, without kernels
     "prlx stragglers traces/ --step 12": 5,  # of one operation nothing says whether it was late by chance
