@@ -1,6 +1,8 @@
-"""Records the pairs of given.py or the commits of commits.py and commits_fresh.py, as measure_commits.py asks for them.
+"""Records the pairs of given.py or the commits of commits.py, commits_fresh.py and commits_third.py.
 
-PYTHONPATH=build/triton/3.9.0 python run_given.py given|commits|fresh|equal FOLDER [NUMBER,NUMBER]
+measure_commits.py runs this. From this folder:
+
+PYTHONPATH=../../build/triton/3.9.0 python run_given.py given|commits|fresh|third|equal FOLDER [NUMBER,NUMBER]
 
 Writes FOLDER/NUMBER/a.prlx and b.prlx, and prints a JSON document for each: the number, its name, whether what the kernel wrote
 differs, and the lines of each form that are true.
@@ -22,6 +24,7 @@ import numpy as np
 from case import Case
 from commits import BREAKS
 from commits_fresh import FRESH
+from commits_third import THIRD
 from given import PAIRS
 from pairs import FIRST, HERE, SECOND, form, marked_text, renamed
 from record import digest
@@ -29,8 +32,8 @@ from record import digest
 import prlx
 
 RECORDED = {"overwrite": True, "outputs": "1MiB", "inputs": "1MiB"}
-BROKEN = BREAKS | FRESH
-MODULES = ("refactorings", "commits", "commits_fresh")
+BROKEN = BREAKS | FRESH | THIRD
+MODULES = ("refactorings", "commits", "commits_fresh", "commits_third")
 
 
 def cases() -> dict[str, tuple[str, Case]]:
@@ -102,7 +105,12 @@ def commits(what: str, folder: Path, only: set[int], **record: Any) -> Iterator[
 
 OWN = [case.id for case in importlib.import_module("commits").CASES]
 # By what is asked for, the kernels and what makes the two texts of one.
-KINDS = {"commits": ([*BREAKS, *OWN], committed), "fresh": ([*FRESH], committed), "equal": ([*BREAKS, *FRESH], tidied)}
+KINDS = {
+    "commits": ([*BREAKS, *OWN], committed),
+    "fresh": ([*FRESH], committed),
+    "third": ([*THIRD], committed),
+    "equal": ([*BREAKS, *FRESH, *THIRD], tidied),
+}
 
 
 def given(folder: Path, only: set[int], **record: Any) -> Iterator[dict[str, Any]]:
