@@ -82,9 +82,12 @@ class Tried:
 
     @property
     def sure(self) -> bool:
-        """Whether one statement alone repairs B, as A has it and no other does as well, and breaks A."""
+        """Whether one statement alone repairs B, as A has it and no other does as well, and breaks A.
+
+        A repair that leaves out what other changed statements compute is not sure: any of them may be what it repairs.
+        """
         best = self.best
-        if best is None or best.more or best.rank > 1 or not best.breaks or (best.rank and best.leans):
+        if best is None or best.more or best.rank > 1 or not best.breaks or best.leans:
             return False
         return sum(one.repairs and one.more == 0 and one.rank <= best.rank for one in self.candidates) == 1
 

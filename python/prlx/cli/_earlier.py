@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +43,8 @@ class Earlier:
             return
         if not before.is_file():
             raise FileAccessError("no such script", path=str(before))
+        import tempfile
+
         with tempfile.TemporaryDirectory(prefix="prlx-compare-") as folder:
             yield cls(before, Path(folder), values, chosen)
 
