@@ -505,7 +505,6 @@ def public_scenes(data: Path) -> tuple[Scene, ...]:
     """Recordings of other people, with the answer that prlx gives to them whole."""
     return (
         Scene("validate", "eight ranks", public(data, _JOB), validate, one_beside, _TRACES),
-        Scene("combine", "eight ranks", public(data, _JOB), combine, one_beside, _TRACES),
         *(
             Scene(
                 "cycles", name, public(data, _SERVER.format(name), "before.json"), cycles, nothing, {"foreign": _README}

@@ -42,7 +42,7 @@ def test_no_damage_gives_another_answer_in_silence(command: str, tmp_path: Path)
     tried(command, [scene for scene in SCENES if scene.command == command], tmp_path)
 
 
-@pytest.mark.parametrize("command", ["combine", "cycles", "validate"])
+@pytest.mark.parametrize("command", ["cycles", "validate"])
 def test_nor_of_what_other_people_recorded(command: str, data: Path, tmp_path: Path) -> None:
     tried(command, [scene for scene in public_scenes(data) if scene.command == command], tmp_path)
 
