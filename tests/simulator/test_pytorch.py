@@ -72,7 +72,7 @@ def test_the_command_runs_a_script(tmp_path):
     ("line", "code", "said"),
     [
         ("torch.nn.Linear(4, 4).cuda()", 1, "the script asks torch for a GPU: leave models and tensors on the CPU"),
-        ("torch.nn.Linear(4, 4)(torch.ones(2, 4))", 0, "call what torch.compile returned"),
+        ("torch.nn.Linear(4, 4)(torch.ones(2, 4))", 5, "call what torch.compile returned"),
     ],
 )
 def test_a_script_that_launches_nothing_is_told_what_to_do(tmp_path, line, code, said):
