@@ -61,7 +61,9 @@ def test_of_a_statement_that_was_split_the_part_that_is_wrong_is_named(measure_c
     (row,) = measure_commits.recorded("fresh", tmp_path, "17")
     why = measure_commits.compared(tmp_path, row["number"], "--try")["explanation"]
     assert measure_commits.true(row, why["statement"])
-    assert why["confidence"] == "likely"  # the repair leaves out what the other part computes: that may be what is wrong
+    assert (
+        why["confidence"] == "likely"
+    )  # the repair leaves out what the other part computes: that may be what is wrong
 
 
 @pytest.mark.parametrize(("factor", "outcome"), [("w = v * 3", "differs"), ("w = v * 2", "same")])
