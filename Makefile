@@ -130,18 +130,18 @@ corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/
 	$(PY) tests/bugs/measure_locate.py --equal 20
 	PRLX_TRITON_ALL=1 $(PY) -m pytest -q -s tests/upstream
 	PRLX_TRITON_ALL=1 $(PY) -m pytest -q -s tests/llir
-	go test -run Generated -bench Corpus -benchtime 1x ./core/kernel/llir
-	PRLX_STRUCTURED_PROGRAMS=1000000 go test -timeout 180m -run 'Structured|WaitForEachOther' ./core/kernel/simt
-	PRLX_STRUCTURED_PROGRAMS=200000:4294967296 go test -timeout 180m -run StructuredProgramsAgree ./core/kernel/simt
+	go test -run Generated -bench Corpus -benchtime 1x ./core/recording/llir
+	PRLX_STRUCTURED_PROGRAMS=1000000 go test -timeout 180m -run 'Structured|WaitForEachOther' ./core/simulator/simt
+	PRLX_STRUCTURED_PROGRAMS=200000:4294967296 go test -timeout 180m -run StructuredProgramsAgree ./core/simulator/simt
 	PRLX_CLOCKS_ALL=1 PRLX_JAX_PYTHON=$(JAX_PYTHON) PRLX_TORCH_PYTHON=$(abspath build/torch/python) $(PY) -m pytest -q -s tests/clocks
-	PRLX_CLOCKS_ALL=1 go test -run OutsideOf -v ./core/timeline/offsets
-	PRLX_PROBE_RUNS=all go test -timeout 60m -run TheTruthIsInside -v ./core/timeline/probe
+	PRLX_CLOCKS_ALL=1 go test -run OutsideOf -v ./core/clocks/offsets
+	PRLX_PROBE_RUNS=all go test -timeout 60m -run TheTruthIsInside -v ./core/clocks/probe
 	PRLX_PROBE_RUNS=all $(PY) -m pytest -q tests/cli/test_probe_faults.py
-	PRLX_COLLECTIVE_SEEDS=200 go test -timeout 180m -v -run "Synthetic|Garbage|NeverMeet|Inversion|AStep" ./core/timeline/precedence
+	PRLX_COLLECTIVE_SEEDS=200 go test -timeout 180m -v -run "Synthetic|Garbage|NeverMeet|Inversion|AStep" ./core/clocks/precedence
 	PRLX_DAMAGES=1000 $(PY) -m pytest -q -s tests/damage
-	PRLX_STRAGGLER_JOBS=100 go test -timeout 60m -v ./core/timeline/straggler
-	PRLX_LOST_JOBS=1 go test -timeout 60m -v -run "RareAndCostly|ForNoise" ./core/timeline/nccl/diagnosing
-	PRLX_NCCL_ALL=1 go test -timeout 120m -v ./tests/nccl ./core/timeline/nccl/segment
+	PRLX_STRAGGLER_JOBS=100 go test -timeout 60m -v ./core/straggler
+	PRLX_LOST_JOBS=1 go test -timeout 60m -v -run "RareAndCostly|ForNoise" ./core/nccl/diagnosing
+	PRLX_NCCL_ALL=1 go test -timeout 120m -v ./tests/nccl ./core/nccl/segment
 	PRLX_NCCL_DAMAGES=1000 go test -timeout 60m -run ADamagedFile -v ./core/api
 
 .PHONY: kills
@@ -187,10 +187,10 @@ bench: build build/oracle/.ready build/triton/$(DEMO_TRITON)/.ready build/consum
 
 .PHONY: fuzz
 fuzz: ## the long sweep: every recording cut at 20 places and flipped at 100, then every reader fuzzed for 2 minutes
-	PRLX_FULL_SWEEP=1 go test -timeout 60m -run Damaged ./core/timeline/combine
-	PRLX_NOISE_CASES=300 go test -timeout 60m -run 'Clean|Bugs' ./core/kernel/diff
+	PRLX_FULL_SWEEP=1 go test -timeout 60m -run Damaged ./core/combine
+	PRLX_NOISE_CASES=300 go test -timeout 60m -run 'Clean|Bugs' ./core/diff
 	PRLX_FULL_SWEEP=1 $(PY) -m pytest -q tests/simulator/test_pairs.py
-	PRLX_CYCLE_CUTS=12 PRLX_CYCLE_SERVERS=5000:2 PRLX_CYCLE_REQUESTS=1 go test -timeout 60m -run 'CutsOf|PhasesOfServers|ShareThatSteps' ./core/timeline/cycle
+	PRLX_CYCLE_CUTS=12 PRLX_CYCLE_SERVERS=5000:2 PRLX_CYCLE_REQUESTS=1 go test -timeout 60m -run 'CutsOf|PhasesOfServers|ShareThatSteps' ./core/cycle
 	PRLX_TRAINING="$${PRLX_TRAINING:-:}" $(PY) -m pytest -q -s tests/cycles/test_training.py
 	tests/fuzz.sh 2m
 

@@ -142,7 +142,7 @@ def verdict(passed: bool) -> str:
 
 def go_benchmark(package: str, pattern: str, each: str, *, full: bool) -> list[str]:
     """The lines that Go's benchmarks print."""
-    command = f"go test -run ^$ -bench {pattern} -benchtime {each} -timeout 20m ./core/timeline/{package}".split()
+    command = f"go test -run ^$ -bench {pattern} -benchtime {each} -timeout 20m ./core/{package}".split()
     environment = {**os.environ, "PRLX_BENCH_FULL": "1" if full else ""}
     done = subprocess.run(command, cwd=REPOSITORY, env=environment, check=True, capture_output=True, text=True)
     return [" ".join(line.split()) for line in done.stdout.splitlines() if line.startswith("Benchmark")]

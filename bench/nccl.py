@@ -168,7 +168,7 @@ def show_reading(quick: bool) -> None:
     """The benchmarks of the analyses, in Go: 64 ranks with 20,000 collectives each at level 1, and a file at level 3."""
     size = {} if quick else {"PRLX_NCCL_RANKS": "64", "PRLX_NCCL_TIMES": "20000"}
     for name, times, environment in (("Analysis", 1, size), ("ReadingSteps", 1 if quick else 20, {})):
-        room = "./core/timeline/nccl/diagnosing"
+        room = "./core/nccl/diagnosing"
         said = run(
             ["go", "test", "-run", "^$", "-bench", f"^Benchmark{name}$", "-benchtime", f"{times}x", room], **environment
         )

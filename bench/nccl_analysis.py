@@ -1,7 +1,7 @@
 """How long the analysis of NCCL recordings takes.
 
 64 ranks with 20,000 collectives at level 1, and a file at level 3 on one core, by the Go benchmarks of
-core/timeline/nccl/diagnosing. Both count processor time: wall time on a busy machine says nothing.
+core/nccl/diagnosing. Both count processor time: wall time on a busy machine says nothing.
 PRLX_NCCL_RANKS and PRLX_NCCL_TIMES make it smaller.
 """
 
@@ -25,7 +25,7 @@ def main() -> None:
     for name, (unit, wanted) in WANTED.items():
         times = environment if name == "BenchmarkAnalysis" else {**os.environ, "GOMAXPROCS": "1"}
         done = subprocess.run(
-            ["go", "test", "./core/timeline/nccl/diagnosing", "-run", "^$", "-bench", f"^{name}$", "-benchtime", "3x"],
+            ["go", "test", "./core/nccl/diagnosing", "-run", "^$", "-bench", f"^{name}$", "-benchtime", "3x"],
             cwd=ROOT,
             env=times,
             capture_output=True,

@@ -7,7 +7,7 @@ The hosts are processes on loopback. CPU time is user and system time of the pro
 ends at once, as a share of one core; bytes are those of the packets that it sends and receives, with their IP and UDP headers
 (28 bytes each). How exact the clocks are, at the default rate:
 
-  PROBER_SECONDS=60s go test -v -run EightProcesses ./core/timeline/probe
+  PROBER_SECONDS=60s go test -v -run EightProcesses ./core/clocks/probe
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def measured(bench: str, room: str, unit: str, quick: bool) -> float:
     """The best of three figures of one of Go's benchmarks; the most where it is cores."""
     command = ["go", "test", "-run", "^$", "-bench", bench, "-count", "1" if quick else "3"]
     done = subprocess.run(
-        [*command, "-benchtime", "10ms" if quick else "1s", f"./core/kernel/simt{room}"],
+        [*command, "-benchtime", "10ms" if quick else "1s", f"./core/simulator/simt{room}"],
         cwd=REPOSITORY, capture_output=True, text=True, check=True, timeout=600,
     )  # fmt: skip
     found = [float(number) for number in re.findall(rf"([\d.]+) {unit}\b", done.stdout)]

@@ -15,98 +15,61 @@ import (
 
 const module = "github.com/prlx-go/prlx/"
 
-// floors lists the rooms from the ground up. A room imports rooms of lower floors only; rooms on one floor do not import each
-// other. docs/architecture.md draws it.
-var floors = [][]string{
-	{"core/fault"},
-	{"core/safe", "core/file", "core/format", "core/lazyregexp", "core/verdict"},
-	{"core/job"},
-	{"core/timeline/clock"},
-	{"core/timeline/event", "core/timeline/aligned"},
-	{"core/timeline/source/hlo", "core/timeline/source/work"},
-	{"core/timeline/source"},
-	{"core/timeline/clockfile"},
-	{"core/timeline/offsets"},
-	{"core/timeline/nccl/segment", "core/timeline/nccl/operation"},
-	{"core/timeline/nccl/clocks", "core/timeline/nccl/unpickle", "core/timeline/nccl/otherplugins"},
-	{"core/timeline/nccl/reading", "core/timeline/nccl/joining"},
-	{"core/timeline/nccl/tracks"},
-	{"core/timeline/source/xspace", "core/timeline/source/chrometrace", "core/timeline/source/ncclrecording"},
-	{"core/timeline/source/formats"},
-	{"core/timeline/probe", "core/timeline/snapshot"},
-	{"core/timeline/collective"},
-	{"core/timeline/precedence"},
-	{"core/timeline/launches"},
-	{"core/timeline/nccl/flightrecorder"},
-	{"core/timeline/nccl/gathering"},
-	{"core/timeline/straggler"},
-	{"core/timeline/nccl/dividing"},
-	{"core/timeline/nccl/diagnosing"},
-	{"core/timeline/align"},
-	{"core/timeline/combine"},
-	{"core/timeline/inspect"},
-	{"core/kernel/origin"},
-	{"core/kernel/site"},
-	{"core/kernel/warptrace"},
-	{"core/kernel/recording"},
-	{"core/kernel/observe"},
-	{"core/kernel/observe/arena"},
-	{"core/kernel/ptx"},
-	{"runtime/device"},
-	{"core/kernel/llir"},
-	{"core/kernel/slice"},
-	{"core/kernel/simt/lane"},
-	{"core/kernel/simt/memory"},
-	{"core/kernel/simt/target"},
-	{"core/kernel/simt/code"},
-	{"core/kernel/simt/compile", "core/kernel/simt/execute", "core/kernel/simt/sites"},
-	{"core/kernel/simt/record"},
-	{"core/kernel/simt"},
-	{"core/kernel/watch"},
-	{"core/kernel/simulation"},
-	{"core/kernel/diff/script"},
-	{"core/kernel/diff/edits"},
-	{"core/kernel/diff"},
-	{"core/kernel/diff/compat", "core/kernel/diff/sources"},
-	{"core/kernel/session"},
-	{"core/kernel/describe", "core/kernel/simulated"},
-	{"core/timeline/cycle/cycledoc"},
-	{"core/timeline/cycle/sample"},
-	{"core/timeline/cycle/repeat"},
-	{"core/timeline/cycle/naming/signature", "core/timeline/cycle/naming/phase", "core/timeline/cycle/pairs"},
-	{"core/timeline/cycle/kernels"},
-	{"core/timeline/cycle/structure"},
-	{"core/timeline/cycle/finding"},
-	{"core/timeline/cycle/measuring"},
-	{"core/timeline/cycle/naming"},
-	{"core/timeline/cycle/comparing"},
-	{"core/timeline/cycle/rendering"},
-	{"core/timeline/cycle"},
-	{"core/report/foreign", "core/report/figure", "core/report/chromejson", "core/report/junit", "core/report/webpage"},
-	{"core/report/sheet", "core/report/formats"},
-	{"core/report", "core/report/kernelreport", "core/report/cyclereport", "core/report/stragglerreport", "core/report/simulationreport", "core/report/ncclreport"},
-	{"core/api", "pybind/arrow"},
-	{"pybind"},
+// boxes lists the folders of the core, one for each thing that a user knows, from the ground up. A package imports packages of boxes above it in
+// this list, of its own box, and of no other; what happened when and what warps of a kernel did do not know each other. Inside of a box Go
+// itself sees to it that nobody imports in a circle, and docs/architecture.md says which room stands on which.
+var boxes = []box{
+	{"core/fault", ground},
+	{"core/safe", ground},
+	{"core/file", ground},
+	{"core/format", ground},
+	{"core/lazyregexp", ground},
+	{"core/verdict", ground},
+	{"core/job", ground},
+	{"runtime/device", ground},
+	{"core/trace", traces},
+	{"core/clocks", traces},
+	{"core/straggler", traces},
+	{"core/nccl", traces},
+	{"core/cycle", traces},
+	{"core/combine", traces},
+	{"core/recording", kernels},
+	{"core/simulator", kernels},
+	{"core/diff", kernels},
+	{"core/report", roof},
+	{"core/api", roof},
+	{"pybind/arrow", roof},
+	{"pybind", roof},
 }
+
+// A box is a folder and what it is about.
+type box struct{ folder, about string }
+
+const (
+	ground  = "ground floor"
+	traces  = "what happened when"
+	kernels = "what warps did"
+	roof    = "roof"
+)
 
 // walls lists rooms that few may import, and those few: a change of phases stays in naming, a change of how cycles are found in finding, and
 // reports see documents alone.
 var walls = map[string][]string{
-	"core/timeline/cycle": {"core/api"},
-	"core/timeline/cycle/naming/phase": { // the others ask what a name tells: a mark, an optimizer, a kernel by rows
-		"core/timeline/cycle/kernels", "core/timeline/cycle/structure", "core/timeline/cycle/finding", "core/timeline/cycle/naming", "core/api",
+	"core/cycle": {"core/api"},
+	"core/cycle/naming/phase": { // the others ask what a name tells: a mark, an optimizer, a kernel by rows
+		"core/cycle/kernels", "core/cycle/structure", "core/cycle/finding", "core/cycle/naming", "core/api",
 	},
-	"core/timeline/cycle/naming/signature": {"core/timeline/cycle/structure", "core/api"},
-	"core/timeline/cycle/pairs":            {"core/timeline/cycle/comparing", "core/timeline/cycle/rendering"},
-	"core/timeline/cycle/structure": {
-		"core/timeline/cycle/finding", "core/timeline/cycle/measuring", "core/timeline/cycle/naming", "core/timeline/cycle/comparing",
-		"core/timeline/cycle/rendering", "core/timeline/cycle",
+	"core/cycle/naming/signature": {"core/cycle/structure", "core/api"},
+	"core/cycle/pairs":            {"core/cycle/comparing", "core/cycle/rendering"},
+	"core/cycle/structure": {
+		"core/cycle/finding", "core/cycle/measuring", "core/cycle/naming", "core/cycle/comparing",
+		"core/cycle/rendering", "core/cycle",
 	},
-	"core/timeline/cycle/finding":   {"core/timeline/cycle"},
-	"core/timeline/cycle/measuring": {"core/timeline/cycle/comparing", "core/timeline/cycle/rendering", "core/timeline/cycle"},
-	"core/timeline/cycle/naming":    {"core/timeline/cycle"},
-	"core/timeline/cycle/comparing": {"core/timeline/cycle/rendering", "core/timeline/cycle"},
-	"core/timeline/cycle/rendering": {"core/timeline/cycle", "core/api"},
+	"core/cycle/finding":   {"core/cycle"},
+	"core/cycle/measuring": {"core/cycle/comparing", "core/cycle/rendering", "core/cycle"},
+	"core/cycle/naming":    {"core/cycle"},
+	"core/cycle/comparing": {"core/cycle/rendering", "core/cycle"},
+	"core/cycle/rendering": {"core/cycle", "core/api"},
 }
 
 // outside are the modules that the product may import, beside the standard library.
@@ -115,13 +78,16 @@ var outside = []string{
 	"github.com/ianlancetaylor/demangle",
 }
 
-func floorOf(room string) int {
-	for i, rooms := range floors {
-		if slices.Contains(rooms, room) {
-			return i
-		}
-	}
-	return -1
+// boxOf is the place of a room's box in the list, -1 for a room that stands in none.
+func boxOf(room string) int {
+	return slices.IndexFunc(boxes, func(b box) bool {
+		return room == b.folder || strings.HasPrefix(room, b.folder+"/") && b.folder != "pybind"
+	})
+}
+
+// strangers reports whether a room may know nothing of another: one is about traces, the other about kernels.
+func strangers(a, b box) bool {
+	return a.about == traces && b.about == kernels || a.about == kernels && b.about == traces
 }
 
 // sources yields every Go file of the product with its room.
@@ -151,39 +117,27 @@ func sources(t *testing.T, visit func(room, file string, f *ast.File)) {
 	}
 }
 
-// wing is the wing that a room stands in, "" for the ground floor and the roof.
-func wing(room string) string {
-	for _, w := range []string{"core/timeline/", "core/kernel/"} {
-		if strings.HasPrefix(room, w) {
-			return w
-		}
-	}
-	return ""
-}
-
 // isTestRoom reports whether a package exists for tests only (filetest, xspacetest).
 func isTestRoom(room string) bool { return strings.HasSuffix(room, "test") }
 
 func TestRoomsImportOnlyRoomsBelowThem(t *testing.T) {
-	seen := map[string]bool{}
+	seen := map[int]bool{}
 	sources(t, func(room, file string, f *ast.File) {
 		if strings.HasSuffix(file, "_test.go") || isTestRoom(room) || room == "core" {
 			return
 		}
-		seen[room] = true
-		at := floorOf(room)
+		at := boxOf(room)
 		if at < 0 {
-			t.Errorf("%s: room %s has no floor: add it to this test and to docs/architecture.md", file, room)
+			t.Errorf("%s: room %s stands in no box: add it to this test and to docs/architecture.md", file, room)
 			return
 		}
+		seen[at] = true
 		for _, spec := range f.Imports {
 			imported := strings.Trim(spec.Path.Value, `"`)
 			if target, ours := strings.CutPrefix(imported, module); ours {
 				if isTestRoom(target) {
 					t.Errorf("%s imports %s, which is for tests", file, target)
-				} else if wing(target) != "" && wing(room) != "" && wing(target) != wing(room) {
-					t.Errorf("%s: %s imports %s: the wings do not know each other", file, room, target)
-				} else if floorOf(target) >= at {
+				} else if below := boxOf(target); below < 0 || below > at || strangers(boxes[below], boxes[at]) {
 					t.Errorf("%s: %s imports %s, which does not stand below it", file, room, target)
 				} else if few, walled := walls[target]; walled && !slices.Contains(few, room) {
 					t.Errorf("%s: %s imports %s, which is for %s", file, room, target, strings.Join(few, ", "))
@@ -198,63 +152,78 @@ func TestRoomsImportOnlyRoomsBelowThem(t *testing.T) {
 			}
 		}
 	})
-	for _, rooms := range floors {
-		for _, r := range rooms {
-			if !seen[r] {
-				t.Errorf("room %s is on a floor but does not exist", r)
-			}
+	for i, b := range boxes {
+		if !seen[i] {
+			t.Errorf("%s is in the list but has no room", b.folder)
 		}
 	}
 }
 
-// TestFormatsAreKnownToSourceAlone holds that a format of traces is a folder of source and a line in its table: nothing else of the
-// product imports a format's package. What is a format is told by the table itself.
-func TestFormatsAreKnownToSourceAlone(t *testing.T) {
-	const source, table = "core/timeline/source", "core/timeline/source/formats"
-	var formats []string
-	others := map[string][]string{} // by file of another room
+// TestFormatsAreKnownToTheirTableAlone holds that a format of traces is a folder and a line in a table: nothing else of the product imports a
+// format's package. What is a format is told by the package itself: it has a source.Format.
+func TestFormatsAreKnownToTheirTableAlone(t *testing.T) {
+	tables := []string{"core/trace/formats", "core/api"} // core/api adds those of boxes above core/trace
+	formats, importers := map[string]bool{}, map[string][]string{}
 	sources(t, func(room, file string, f *ast.File) {
 		if strings.HasSuffix(file, "_test.go") || isTestRoom(room) {
 			return
 		}
+		if slices.ContainsFunc(f.Decls, declaresFormat) {
+			formats[room] = true
+		}
 		for _, spec := range f.Imports {
-			imported, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module)
-			switch {
-			case !ours:
-			case room == table && strings.HasPrefix(imported, source+"/"):
-				formats = append(formats, imported)
-			case room != source && !strings.HasPrefix(room, source+"/"):
-				others[file] = append(others[file], imported)
+			if imported, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module); ours {
+				importers[imported] = append(importers[imported], room)
 			}
 		}
 	})
-	if len(formats) < 2 {
-		t.Fatalf("the table of formats imports %v, expected two formats at least", formats)
+	if len(formats) < 3 {
+		t.Fatalf("found the formats %v, expected three at least", formats)
 	}
-	for file, imports := range others {
-		for _, imported := range imports {
-			if slices.Contains(formats, imported) {
-				t.Errorf("%s imports %s: a format is known to %s alone", file, imported, source)
+	for format := range formats {
+		for _, importer := range importers[format] {
+			if !slices.Contains(tables, importer) {
+				t.Errorf("%s imports %s: a format is known to its table alone", importer, format)
 			}
 		}
 	}
 }
 
-// acrossWings are the files of core/api that serve both wings: a path may hold something of either.
-var acrossWings = []string{"inspect.go", "report.go"}
+// declaresFormat reports whether a declaration is that of a variable that is a source.Format.
+func declaresFormat(d ast.Decl) bool {
+	g, ok := d.(*ast.GenDecl)
+	return ok && g.Tok == token.VAR && slices.ContainsFunc(g.Specs, func(spec ast.Spec) bool {
+		v, ok := spec.(*ast.ValueSpec)
+		if !ok || len(v.Values) != 1 || v.Names[0].Name != "Format" {
+			return false
+		}
+		literal, ok := v.Values[0].(*ast.CompositeLit)
+		if !ok {
+			return false
+		}
+		of, ok := literal.Type.(*ast.SelectorExpr)
+		return ok && of.Sel.Name == "Format"
+	})
+}
 
-// TestTheFrontKeepsTheWingsApart: a file of core/api says by its name which wing its operations are of, and imports no other.
-func TestTheFrontKeepsTheWingsApart(t *testing.T) {
+// inBoth are the files of core/api that serve both kinds of questions: a path may hold something of either.
+var inBoth = []string{"inspect.go", "report.go"}
+
+// TestAFileOfTheFrontIsOfOneKind: a file of core/api imports what is about traces, or what is about kernels.
+func TestAFileOfTheFrontIsOfOneKind(t *testing.T) {
 	sources(t, func(room, file string, f *ast.File) {
-		name := filepath.Base(file)
-		if room != "core/api" || strings.HasSuffix(name, "_test.go") || slices.Contains(acrossWings, name) {
+		if room != "core/api" || strings.HasSuffix(file, "_test.go") || slices.Contains(inBoth, filepath.Base(file)) {
 			return
 		}
+		first := map[string]string{}
 		for _, spec := range f.Imports {
 			imported := strings.TrimPrefix(strings.Trim(spec.Path.Value, `"`), module)
-			if w := wing(imported); w != "" && !strings.HasPrefix(name, path.Base(w)) {
-				t.Errorf("%s imports %s: a file with operations of that wing is called %s*.go", file, imported, path.Base(w))
+			if at := boxOf(imported); at >= 0 && first[boxes[at].about] == "" {
+				first[boxes[at].about] = imported
 			}
+		}
+		if first[traces] != "" && first[kernels] != "" {
+			t.Errorf("%s imports %s and %s: one is %s, the other %s", file, first[traces], first[kernels], traces, kernels)
 		}
 	})
 }

@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-# Folders of libraries whose functions are inlined into kernels; core/kernel/site has the same.
+# Folders of libraries whose functions are inlined into kernels; core/recording/site has the same.
 _LIBRARIES = ("triton/language/", "torch/_inductor/runtime/")
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion")
 _MOST_FUNCTIONS = 4096  # what a recording holds

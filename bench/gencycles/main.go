@@ -17,7 +17,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/timeline/cycle/cycletest"
+	"github.com/prlx-go/prlx/core/cycle/cycletest"
 )
 
 // startNS is when every made-up run began.

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/diff/session"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/kernel/session"
-	"github.com/prlx-go/prlx/core/kernel/site"
-	"github.com/prlx-go/prlx/core/kernel/warptrace"
-	"github.com/prlx-go/prlx/core/kernel/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/recording/site"
+	"github.com/prlx-go/prlx/core/recording/warptrace"
+	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
 )
 
 // generate runs the command; {} stands for a directory of the test's own.

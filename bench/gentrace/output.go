@@ -8,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/prlx-go/prlx/core/kernel/site"
-	"github.com/prlx-go/prlx/core/kernel/warptrace"
-	"github.com/prlx-go/prlx/core/kernel/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/recording/site"
+	"github.com/prlx-go/prlx/core/recording/warptrace"
+	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
 )
 
 // form is how recordings are written.

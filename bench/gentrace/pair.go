@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/kernel/warptrace"
-	"github.com/prlx-go/prlx/core/kernel/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/recording/warptrace"
+	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
 )
 
 // kernel are the flags that say what runs.

@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/timeline/source/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
 )
 
 func main() {

@@ -19,7 +19,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file/filetest"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/timeline/source/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
 )
 
 // operation asks one operation for a file: alone, or beside another one of the same kind where the operation wants two.

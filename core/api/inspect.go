@@ -4,16 +4,16 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/combine"
+	"github.com/prlx-go/prlx/core/combine/inspect"
+	"github.com/prlx-go/prlx/core/diff/describe"
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/kernel/describe"
-	"github.com/prlx-go/prlx/core/kernel/recording"
-	"github.com/prlx-go/prlx/core/kernel/warptrace"
-	"github.com/prlx-go/prlx/core/timeline/combine"
-	"github.com/prlx-go/prlx/core/timeline/inspect"
-	"github.com/prlx-go/prlx/core/timeline/source/formats"
+	"github.com/prlx-go/prlx/core/recording"
+	"github.com/prlx-go/prlx/core/recording/warptrace"
+	"github.com/prlx-go/prlx/core/trace/formats"
 )
 
 type inspectRequest struct {
@@ -33,7 +33,7 @@ type InspectDocument struct {
 	Skipped []combine.Unreadable `json:"skipped,omitempty"` // files that cannot be read and were left out
 }
 
-// InspectFile is one file of either wing. Instants are ns since 1970; those of a trace that does not say when it was recorded count from
+// InspectFile is one file: a trace, clock readings or a recording. Instants are ns since 1970; those of a trace that does not say when it was recorded count from
 // its own zero.
 type InspectFile struct {
 	inspect.File

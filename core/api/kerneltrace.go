@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/diff"
+	"github.com/prlx-go/prlx/core/diff/describe"
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/kernel/describe"
-	"github.com/prlx-go/prlx/core/kernel/diff"
-	"github.com/prlx-go/prlx/core/kernel/recording"
-	"github.com/prlx-go/prlx/core/kernel/site"
-	"github.com/prlx-go/prlx/core/kernel/warptrace"
+	"github.com/prlx-go/prlx/core/recording"
+	"github.com/prlx-go/prlx/core/recording/site"
+	"github.com/prlx-go/prlx/core/recording/warptrace"
 )
 
 type kernelTraceRequest struct {

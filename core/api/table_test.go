@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/timeline/event"
-	"github.com/prlx-go/prlx/core/timeline/inspect"
+	"github.com/prlx-go/prlx/core/combine/inspect"
+	"github.com/prlx-go/prlx/core/trace/event"
 )
 
 func TestStringsKeepEachTextOnce(t *testing.T) {

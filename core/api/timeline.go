@@ -1,10 +1,10 @@
 package api
 
 import (
+	"github.com/prlx-go/prlx/core/combine/inspect"
 	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/timeline/inspect"
-	"github.com/prlx-go/prlx/core/timeline/source/formats"
+	"github.com/prlx-go/prlx/core/trace/formats"
 )
 
 type timelineRequest struct {

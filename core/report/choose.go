@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/prlx-go/prlx/core/timeline/clock"
-	"github.com/prlx-go/prlx/core/timeline/collective"
+	"github.com/prlx-go/prlx/core/clocks/collective"
+	"github.com/prlx-go/prlx/core/trace/clock"
 )
 
 // What a report holds at most. More is thinned in a way that the page states.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/prlx-go/prlx/core/timeline/clock"
-	"github.com/prlx-go/prlx/core/timeline/combine"
+	"github.com/prlx-go/prlx/core/combine"
+	"github.com/prlx-go/prlx/core/trace/clock"
 )
 
 // A chart has two parts over one time axis: the correction as it is, and what remains of it beside a straight line, where drift

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/prlx-go/prlx/core/clocks/collective"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
-	"github.com/prlx-go/prlx/core/timeline/collective"
 )
 
 // The picture has one lane a node. A bar is a node's part in a collective; a ribbon joins the bars of one collective from lane to

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/prlx-go/prlx/core/combine"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/webpage"
-	"github.com/prlx-go/prlx/core/timeline/combine"
 	"github.com/prlx-go/prlx/core/verdict"
 )
 

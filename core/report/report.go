@@ -8,10 +8,10 @@ package report
 import (
 	"io"
 
-	"github.com/prlx-go/prlx/core/timeline/clock"
-	"github.com/prlx-go/prlx/core/timeline/collective"
-	"github.com/prlx-go/prlx/core/timeline/combine"
-	"github.com/prlx-go/prlx/core/timeline/straggler"
+	"github.com/prlx-go/prlx/core/clocks/collective"
+	"github.com/prlx-go/prlx/core/combine"
+	"github.com/prlx-go/prlx/core/straggler"
+	"github.com/prlx-go/prlx/core/trace/clock"
 )
 
 // CombineReport is what the report of a combined trace shows.

@@ -17,12 +17,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/prlx-go/prlx/core/clocks/collective"
+	"github.com/prlx-go/prlx/core/combine"
 	"github.com/prlx-go/prlx/core/report/figure"
-	"github.com/prlx-go/prlx/core/timeline/clock"
-	"github.com/prlx-go/prlx/core/timeline/collective"
-	"github.com/prlx-go/prlx/core/timeline/combine"
-	"github.com/prlx-go/prlx/core/timeline/event"
-	"github.com/prlx-go/prlx/core/timeline/straggler"
+	"github.com/prlx-go/prlx/core/straggler"
+	"github.com/prlx-go/prlx/core/trace/clock"
+	"github.com/prlx-go/prlx/core/trace/event"
 	"github.com/prlx-go/prlx/core/verdict"
 )
 

@@ -5,10 +5,10 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/prlx-go/prlx/core/combine"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/webpage"
-	"github.com/prlx-go/prlx/core/timeline/combine"
 )
 
 // validatePage is what the template of verdicts shows.

@@ -27,7 +27,7 @@ _STEPS = (
 )
 _NUMBER = r"([+-]?[0-9_]*\.?[0-9_]+)\s*([a-zA-Zµ]*)"
 
-_ABSOLUTE = 10**15  # ns; smaller ones count from the start of the output, as in core/timeline/combine
+_ABSOLUTE = 10**15  # ns; smaller ones count from the start of the output, as in core/combine
 
 TimeRange = tuple[int | None, int | None]
 

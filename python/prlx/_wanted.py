@@ -119,7 +119,7 @@ def filter_parts(text: str) -> Sequence[str]:
 def named(pattern: str, name: str) -> bool:
     """Whether a pattern fits a name: with ``*`` and ``?`` as a whole, without them also inside of it.
 
-    ``core/kernel/observe`` does the same, and a test compares them.
+    ``core/recording/observe`` does the same, and a test compares them.
     """
     literal = pattern.replace("[", "[[]")
     return fnmatch.fnmatchcase(name, literal) or (not set("*?") & set(pattern) and pattern in name)

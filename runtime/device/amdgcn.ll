@@ -1,4 +1,4 @@
-; The recorder for AMD GPUs, waves of 32 and of 64 lanes, appended to a module by core/kernel/llir together with event.ll.
+; The recorder for AMD GPUs, waves of 32 and of 64 lanes, appended to a module by core/recording/llir together with event.ll.
 ;
 ; Masks are taken before anything is decided, and the lowest lane that is there writes. What a kernel is told implicitly (the size of its
 ; grid and of its blocks) stands behind its arguments, as code objects of version 5 have it.

@@ -1,5 +1,5 @@
 // Package device holds the recorder that runs inside of kernels, as LLVM IR text: a part for each kind of GPU, and one that they share.
-// core/kernel/llir appends it to modules; what it writes is core/kernel/observe/arena's to read.
+// core/recording/llir appends it to modules; what it writes is core/recording/observe/arena's to read.
 package device
 
 import (

@@ -1,4 +1,4 @@
-; The recorder for NVIDIA GPUs, appended to a module by core/kernel/llir together with event.ll.
+; The recorder for NVIDIA GPUs, appended to a module by core/recording/llir together with event.ll.
 ;
 ; Masks are taken before anything is decided, and the lowest lane that is there writes.
 

@@ -335,7 +335,7 @@ func TestWhatWasNotRunIsKept(t *testing.T) {
 		s.describe(listed)
 		return s
 	}
-	old := []score{ran("clock", timeline+"clock", "day, a", "kkse"), ran("simt", kernel+"simt/code", "day, b", "kkklsue")}
+	old := []score{ran("clock", "core/trace/clock", "day, a", "kkse"), ran("simt", "core/simulator/simt/code", "day, b", "kkklsue")}
 	text := page(merged("", old), "seed", "go")
 	if again := page(merged(text, nil), "seed", "go"); again != text {
 		t.Errorf("kept as\n%s\nwant\n%s", again, text)
@@ -343,7 +343,7 @@ func TestWhatWasNotRunIsKept(t *testing.T) {
 	if !strings.Contains(text, "| simt | 7 | 4 | 1 | 2 | 1 | 1 | 66.7 % | day, b |") || !strings.Contains(text, "| together | 11 | 6 | 1 | 3 | 1 | 2 | 66.7 % |") {
 		t.Error(text)
 	}
-	fresh := ran("clock", timeline+"clock", "next, c", "kkkk")
+	fresh := ran("clock", "core/trace/clock", "next, c", "kkkk")
 	want := page([]score{fresh, old[1]}, "seed", "go")
 	if got := page(merged(text, []score{fresh}), "seed", "go"); got != want {
 		t.Errorf("kept as\n%s\nwant\n%s", got, want)

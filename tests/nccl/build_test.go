@@ -1,7 +1,7 @@
 // Package nccl_test plays NCCL to the recorder of runtime/nccl and compares what was recorded with what was played, event by event.
 //
 // The harness (replay/) opens a plug-in as NCCL's releases do and calls it from threads of its own; what it passed is a line of text for
-// each call, which its own description of NCCL's interface makes. The same lines are made here of what core/timeline/nccl/segment reads.
+// each call, which its own description of NCCL's interface makes. The same lines are made here of what core/nccl/segment reads.
 package nccl_test
 
 import (

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/timeline/nccl/segment"
+	"github.com/prlx-go/prlx/core/nccl/segment"
 )
 
 // second compiles the plug-in of second/, which follows its own handles, with the versions that the bits name.

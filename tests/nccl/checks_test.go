@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/timeline/nccl/segment"
+	"github.com/prlx-go/prlx/core/nccl/segment"
 )
 
 // TestOpenSegmentsHaveAChecksum: the recorder makes it each second and when the process ends, and what changes of them afterwards is seen.

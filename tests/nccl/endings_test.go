@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prlx-go/prlx/core/timeline/nccl/segment"
+	"github.com/prlx-go/prlx/core/nccl/segment"
 )
 
 // TestEveryEndingLosesNothing: without finalize, by exit, _exit, abort, a signal or the return of main.

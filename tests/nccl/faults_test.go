@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/timeline/nccl/reading"
-	"github.com/prlx-go/prlx/core/timeline/nccl/segment"
+	"github.com/prlx-go/prlx/core/nccl/reading"
+	"github.com/prlx-go/prlx/core/nccl/segment"
 )
 
 // TestTheLibraryExportsTheSevenTablesAndItsControls also holds that it needs nothing but libc, and stays loaded.

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
-	"github.com/prlx-go/prlx/core/timeline/nccl/reading"
+	"github.com/prlx-go/prlx/core/nccl/operation"
+	"github.com/prlx-go/prlx/core/nccl/reading"
 )
 
 // TestReplaysOfAGraphAreTold: NCCL calls nothing when a graph is replayed. Its operations come with the call and the launch of the capture; the

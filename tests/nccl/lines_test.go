@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/timeline/nccl/segment"
+	"github.com/prlx-go/prlx/core/nccl/segment"
 )
 
 // line writes an event of a recording as the harness writes the call behind it.

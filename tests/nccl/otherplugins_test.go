@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
-	"github.com/prlx-go/prlx/core/timeline/nccl/reading"
+	"github.com/prlx-go/prlx/core/nccl/operation"
+	"github.com/prlx-go/prlx/core/nccl/reading"
 )
 
 // readOthers reads what another plug-in wrote into a directory.

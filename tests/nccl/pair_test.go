@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
-	"github.com/prlx-go/prlx/core/timeline/nccl/reading"
+	"github.com/prlx-go/prlx/core/nccl/operation"
+	"github.com/prlx-go/prlx/core/nccl/reading"
 )
 
 // TestWhatAProxyDidForAnotherProcessIsTiedToIt plays PXN with two processes: the one that has the network is handed context, parent and number

@@ -1,6 +1,6 @@
-"""Makes the kernel that core/kernel/simulation tests the recorder with, in its testdata; run it when runtime/device changes.
+"""Makes the kernel that core/simulator/simulation tests the recorder with, in its testdata; run it when runtime/device changes.
 
-PYTHONPATH=build/triton/3.9.0 python make_decides.py ../../core/kernel/simulation/testdata
+PYTHONPATH=build/triton/3.9.0 python make_decides.py ../../core/simulator/simulation/testdata
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def test_every_call_of_the_recorder_is_in_the_arena(version: str, tmp_path: Path
     """Go runs each launch again and notes what every call hands to the recorder: sites, active and taken lanes, values."""
     ran = python(require(version), HERE / "dump_launches.py", tmp_path, PRLX_ARENA="32MB")
     assert ran.returncode == 0, ran.stderr[-2000:]
-    words = ["go", "test", "-count=1", "-v", "-run", "RecordedLaunchesHoldEveryCall", "./core/kernel/simulation"]
+    words = ["go", "test", "-count=1", "-v", "-run", "RecordedLaunchesHoldEveryCall", "./core/simulator/simulation"]
     environment = {**os.environ, "PRLX_RECORDED_LAUNCHES": str(tmp_path)}
     done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:]
@@ -119,7 +119,7 @@ def test_what_warps_store_is_summed_as_the_watched_kernel_has_it(rows: dict[str,
 @pytest.mark.skipif(shutil.which("go") is None, reason="no Go: its test reads the sums")
 def test_values_that_warps_store_are_summed_as_the_watched_kernel_has_them(rows: dict[str, dict], folder: Path) -> None:
     """Every sum without places is the same, bit for bit, but for statements that are others in PTX."""
-    words = ["go", "test", "-count=1", "-v", "-run", "RecordedPairsHaveTheSameValues", "./core/kernel/simulation"]
+    words = ["go", "test", "-count=1", "-v", "-run", "RecordedPairsHaveTheSameValues", "./core/simulator/simulation"]
     environment = {**os.environ, "PRLX_RECORDED_PAIRS": str(folder)}
     done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:]

@@ -91,7 +91,7 @@ NONE = {
         "diff",
         "one repetition",
     ): "two recordings are compared event by event: noise alone is a matter of chance, and says "
-    "how many equal runs it needs (core/kernel/diff, noise_test.go and noisevalues_test.go)",
+    "how many equal runs it needs (core/diff, noise_test.go and noisevalues_test.go)",
     ("assert", "one repetition"): "as diff",
     ("assert", "unknown values"): "as diff: it is the same comparison",
 }

@@ -6,8 +6,8 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/prlx-go/prlx/core/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/report/chromejson"
-	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 // firstTrack is the number of the first process of the track: above those of programs and below those that recorders make up for devices.

@@ -5,9 +5,9 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/prlx-go/prlx/core/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/report/figure"
-	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 // CSV writes one class in uplifter's layout: rows of comments, an empty row, a header, a row a kernel. "Cycle time" is the sum of

@@ -19,10 +19,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/prlx-go/prlx/core/cycle"
+	"github.com/prlx-go/prlx/core/cycle/cycledoc"
+	"github.com/prlx-go/prlx/core/cycle/kernels"
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/timeline/cycle"
-	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
-	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files under testdata")

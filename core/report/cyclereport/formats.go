@@ -9,8 +9,8 @@ package cyclereport
 import (
 	"io"
 
+	"github.com/prlx-go/prlx/core/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/report/formats"
-	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 // Options shape reports. The zero value is fine.

@@ -6,10 +6,10 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/prlx-go/prlx/core/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/webpage"
-	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/verdict"
 )
 

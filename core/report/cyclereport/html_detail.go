@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/prlx-go/prlx/core/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/report/figure"
-	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 // detail is one class with its kernels.

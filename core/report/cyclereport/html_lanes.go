@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/prlx-go/prlx/core/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/report/figure"
-	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 // lanes is the timeline of steps: a lane a device, a block a step, and below it how long steps took.

@@ -5,9 +5,9 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/prlx-go/prlx/core/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
-	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 // What one piece of foreign text may take, in characters.

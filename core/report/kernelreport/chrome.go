@@ -5,7 +5,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/diff"
 	"github.com/prlx-go/prlx/core/report/chromejson"
 )
 

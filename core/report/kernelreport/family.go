@@ -3,7 +3,7 @@ package kernelreport
 import (
 	"fmt"
 
-	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/diff"
 	"github.com/prlx-go/prlx/core/report/figure"
 )
 

@@ -3,9 +3,9 @@ package kernelreport
 import (
 	"io"
 
+	"github.com/prlx-go/prlx/core/diff"
+	"github.com/prlx-go/prlx/core/diff/session"
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/kernel/diff"
-	"github.com/prlx-go/prlx/core/kernel/session"
 	"github.com/prlx-go/prlx/core/report/formats"
 )
 

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/diff"
 )
 
 // GitHub shows at most ten annotations of a level and step; more would push out those of other tools.

@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/kernel/diff"
-	"github.com/prlx-go/prlx/core/kernel/session"
+	"github.com/prlx-go/prlx/core/diff"
+	"github.com/prlx-go/prlx/core/diff/session"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/webpage"

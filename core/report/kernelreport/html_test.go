@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/diff"
 	"github.com/prlx-go/prlx/core/report/figure"
 )
 

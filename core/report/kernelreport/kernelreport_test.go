@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/prlx-go/prlx/core/diff"
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/kernel/diff"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files under testdata")

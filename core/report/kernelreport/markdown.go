@@ -7,8 +7,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/kernel/diff"
-	"github.com/prlx-go/prlx/core/kernel/site"
+	"github.com/prlx-go/prlx/core/diff"
+	"github.com/prlx-go/prlx/core/recording/site"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
 )

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/diff"
 )
 
 // A slot is where a divergence stands on the time axis of a track: at which event, for how many, and how deep inside the slot

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/diff"
 	"github.com/prlx-go/prlx/core/report/figure"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/diff"
 )
 
 // writtenOther is a comparison in which no event differs and outputs do: with contents, noise, a statement without an array and a finding.

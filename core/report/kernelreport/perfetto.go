@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/diff"
 )
 
 // Field numbers of perfetto/protos/perfetto/trace (trace_packet.proto, track_event/*.proto), as far as they are written here.

@@ -3,7 +3,7 @@ package kernelreport
 import (
 	"strings"
 
-	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/diff"
 )
 
 // A role is what a divergence is to the verdict. Those from noise on do not count against it.

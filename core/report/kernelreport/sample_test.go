@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/kernel/diff"
-	"github.com/prlx-go/prlx/core/kernel/origin"
+	"github.com/prlx-go/prlx/core/diff"
+	"github.com/prlx-go/prlx/core/recording/origin"
 	"github.com/prlx-go/prlx/core/verdict"
 )
 

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/prlx-go/prlx/core/kernel/diff"
-	"github.com/prlx-go/prlx/core/kernel/origin"
-	"github.com/prlx-go/prlx/core/kernel/session"
+	"github.com/prlx-go/prlx/core/diff"
+	"github.com/prlx-go/prlx/core/diff/session"
+	"github.com/prlx-go/prlx/core/recording/origin"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/formats"
 )

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/prlx-go/prlx/core/diff"
+	"github.com/prlx-go/prlx/core/diff/session"
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/kernel/diff"
-	"github.com/prlx-go/prlx/core/kernel/session"
 	"github.com/prlx-go/prlx/core/verdict"
 )
 

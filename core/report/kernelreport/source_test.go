@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/diff"
 )
 
 // inPlace is the sample after an edit in place: B has one line more in front of the branch, which is inside of a function of Triton's.

@@ -11,13 +11,13 @@ import (
 	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/nccl/diagnosing"
+	"github.com/prlx-go/prlx/core/nccl/dividing"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/formats"
 	"github.com/prlx-go/prlx/core/report/sheet"
 	"github.com/prlx-go/prlx/core/report/webpage"
-	"github.com/prlx-go/prlx/core/timeline/nccl/diagnosing"
-	"github.com/prlx-go/prlx/core/timeline/nccl/dividing"
 	"github.com/prlx-go/prlx/core/verdict"
 )
 

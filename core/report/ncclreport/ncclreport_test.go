@@ -14,13 +14,13 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/timeline/nccl/diagnosing"
-	"github.com/prlx-go/prlx/core/timeline/nccl/dividing"
-	"github.com/prlx-go/prlx/core/timeline/nccl/joining"
-	"github.com/prlx-go/prlx/core/timeline/nccl/nccltest"
-	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
-	"github.com/prlx-go/prlx/core/timeline/nccl/reading"
-	"github.com/prlx-go/prlx/core/timeline/nccl/segment"
+	"github.com/prlx-go/prlx/core/nccl/diagnosing"
+	"github.com/prlx-go/prlx/core/nccl/dividing"
+	"github.com/prlx-go/prlx/core/nccl/joining"
+	"github.com/prlx-go/prlx/core/nccl/nccltest"
+	"github.com/prlx-go/prlx/core/nccl/operation"
+	"github.com/prlx-go/prlx/core/nccl/reading"
+	"github.com/prlx-go/prlx/core/nccl/segment"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files under testdata")

@@ -5,11 +5,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/nccl/diagnosing"
+	"github.com/prlx-go/prlx/core/nccl/dividing"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/sheet"
-	"github.com/prlx-go/prlx/core/timeline/nccl/diagnosing"
-	"github.com/prlx-go/prlx/core/timeline/nccl/dividing"
 )
 
 func clean(s string) string { return foreign.Clean(s, maxName) }

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/nccl/dividing"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/sheet"
-	"github.com/prlx-go/prlx/core/timeline/nccl/dividing"
 )
 
 // What pictures of a page hold at most.

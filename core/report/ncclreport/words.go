@@ -3,8 +3,8 @@ package ncclreport
 import (
 	"strconv"
 
+	"github.com/prlx-go/prlx/core/nccl/dividing"
 	"github.com/prlx-go/prlx/core/report/foreign"
-	"github.com/prlx-go/prlx/core/timeline/nccl/dividing"
 )
 
 // part is a part of the time of operations.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/kernel/simulated"
+	"github.com/prlx-go/prlx/core/diff/simulated"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/webpage"

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"path"
 
-	"github.com/prlx-go/prlx/core/kernel/simulated"
-	"github.com/prlx-go/prlx/core/kernel/simulation"
+	"github.com/prlx-go/prlx/core/diff/simulated"
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/simulator/simulation"
 )
 
 // maxFidelity is how many instructions and decisions of a kernel a page lists, and how many refusals.

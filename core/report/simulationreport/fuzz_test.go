@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/kernel/simulated"
+	"github.com/prlx-go/prlx/core/diff/simulated"
 )
 
 // FuzzPage makes pages of whatever is a document, and compares it with another: no panic, no markup of its own, and a size that opens.

@@ -13,12 +13,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/kernel/simulated"
-	"github.com/prlx-go/prlx/core/kernel/simulation"
+	"github.com/prlx-go/prlx/core/diff/simulated"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/formats"
 	"github.com/prlx-go/prlx/core/report/webpage"
+	"github.com/prlx-go/prlx/core/simulator/simulation"
 	"github.com/prlx-go/prlx/core/verdict"
 )
 

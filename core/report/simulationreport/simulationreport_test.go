@@ -10,10 +10,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/prlx-go/prlx/core/diff/simulated"
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/kernel/simulated"
-	"github.com/prlx-go/prlx/core/kernel/simulation"
-	"github.com/prlx-go/prlx/core/kernel/watch"
+	"github.com/prlx-go/prlx/core/simulator/simulation"
+	"github.com/prlx-go/prlx/core/simulator/watch"
 	"github.com/prlx-go/prlx/core/verdict"
 )
 

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/kernel/simulated"
-	"github.com/prlx-go/prlx/core/kernel/warptrace"
-	"github.com/prlx-go/prlx/core/kernel/watch"
+	"github.com/prlx-go/prlx/core/diff/simulated"
+	"github.com/prlx-go/prlx/core/recording/warptrace"
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/simulator/watch"
 )
 
 // stopPart is what the lanes of a warp held at a line.

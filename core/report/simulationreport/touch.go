@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/kernel/simulated"
-	"github.com/prlx-go/prlx/core/kernel/watch"
+	"github.com/prlx-go/prlx/core/diff/simulated"
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/simulator/watch"
 )
 
 // arrayPart is one array: who read it and who wrote it.

@@ -8,7 +8,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/report/chromejson"
 	"github.com/prlx-go/prlx/core/report/figure"
-	"github.com/prlx-go/prlx/core/timeline/straggler"
+	"github.com/prlx-go/prlx/core/straggler"
 )
 
 const (

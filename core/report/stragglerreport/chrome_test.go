@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/timeline/straggler"
+	"github.com/prlx-go/prlx/core/straggler"
 )
 
 // viewerEvent is an event as viewers read it.

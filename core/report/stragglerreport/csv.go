@@ -5,7 +5,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/prlx-go/prlx/core/timeline/straggler"
+	"github.com/prlx-go/prlx/core/straggler"
 )
 
 // columns of the CSV. Later versions may append some; none will move.

@@ -9,7 +9,7 @@ import (
 	"io"
 
 	"github.com/prlx-go/prlx/core/report/formats"
-	"github.com/prlx-go/prlx/core/timeline/straggler"
+	"github.com/prlx-go/prlx/core/straggler"
 )
 
 // Options shape reports. The zero value is fine.

@@ -11,7 +11,7 @@ import (
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/sheet"
 	"github.com/prlx-go/prlx/core/report/webpage"
-	"github.com/prlx-go/prlx/core/timeline/straggler"
+	"github.com/prlx-go/prlx/core/straggler"
 	"github.com/prlx-go/prlx/core/verdict"
 )
 

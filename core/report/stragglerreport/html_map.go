@@ -5,7 +5,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/sheet"
-	"github.com/prlx-go/prlx/core/timeline/straggler"
+	"github.com/prlx-go/prlx/core/straggler"
 )
 
 // What the map holds at most.

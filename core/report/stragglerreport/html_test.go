@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/timeline/straggler"
+	"github.com/prlx-go/prlx/core/straggler"
 )
 
 // TestThePageAsksForNothing looks for whatever would load something, and for names that became markup.

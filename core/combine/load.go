@@ -1,0 +1,348 @@
+package combine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/clocks/align"
+	"github.com/prlx-go/prlx/core/clocks/collective"
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/safe"
+	"github.com/prlx-go/prlx/core/trace/aligned"
+	"github.com/prlx-go/prlx/core/trace/clock"
+	"github.com/prlx-go/prlx/core/trace/formats"
+	"github.com/prlx-go/prlx/core/trace/source"
+)
+
+// Input is one trace as the user named it.
+type Input struct {
+	ID   string `json:"id,omitempty"` // given as ID=PATH, else ""
+	Path string `json:"path"`
+}
+
+// Node is one node of the job: its trace, scanned, and what is known about its clocks.
+type Node struct {
+	Identity
+	Path  string
+	Host  string
+	Rank  *int64
+	Src   *file.Source
+	Trace source.Trace
+
+	format *source.Format
+	facts  *source.Facts
+	layout []*source.Process
+	text   source.Text // set where the trace is re-timed as text; else its lines are planned one by one
+
+	Clocks   align.Clocks
+	Result   NodeResult
+	tag      string                 // the id as viewers' names carry it
+	degraded bool                   // something about this node's clock is missing
+	devices  map[int32]*clock.Map   // by process, of devices whose clock is not taken for the host's: the one -> the other
+	absolute bool                   // the instants of this node are since 1970
+	aligned  bool                   // prlx put it on the clock of a reference before
+	onHost   bool                   // prlx put its tracer lines on the host's clock before
+	start    int64                  // instant from which times count that are not absolute themselves
+	kept     int64                  // events with a time that are in the output
+	found    []*collective.Part     // by part
+	programs []*collective.Programs // by part, of a trace with compiled programs whose collectives were looked for
+	rest     *collective.Rest       // where executions of collectives are that there is no room for; nil: nowhere
+
+	rankNote string              // what its rank rests on, where that is not what the trace says alone; "" nothing
+	groups   *source.Distributed // process groups that other traces name, where this one names none
+
+	place    int              // among the inputs as they were given
+	salvaged *source.Salvaged // what was lost of a file that was cut; nil: nothing
+
+	beside    *Node // the trace of the process that this one was recorded in by a library; nil: it is no such recording, or there is none
+	byProcess bool  // the number of the process says so
+
+	merged *source.Merged // the ranks that another tool merged into the trace; nil: it holds one node, or prlx merged it
+	mark   *aligned.Mark  // what the file says about what prlx did to it; nil: nothing
+	places *source.Places // what stands with its processes about that; nil: nothing
+}
+
+// adopt takes a trace that was scanned, here or elsewhere.
+func (n *Node) adopt(t source.Trace, f *source.Format) {
+	n.Trace, n.format, n.facts, n.layout = t, f, t.Facts(), t.Layout()
+	n.text, _ = t.(source.Text)
+	n.merged = source.MergedRanks(n.layout)
+}
+
+// Close closes the node's file.
+func (n *Node) Close() {
+	if n.Src != nil {
+		n.Src.Close()
+	}
+	n.rest.Close()
+}
+
+// CloseAll closes the files of all nodes.
+func CloseAll(nodes []*Node) {
+	for _, n := range nodes {
+		if n != nil {
+			n.Close()
+		}
+	}
+}
+
+// LoadOptions say what becomes of traces that cannot be read.
+type LoadOptions struct {
+	SkipUnreadable bool // they are left out
+	Salvage        bool // of those that were cut, what is complete is read
+}
+
+// Unreadable is a trace that was left out because it cannot be read.
+type Unreadable struct {
+	ID    string `json:"id"` // as given, "" where none was
+	Path  string `json:"path"`
+	Error string `json:"error"`
+	Hint  string `json:"hint"`
+}
+
+// Load opens and scans every input, names the nodes, and returns them in order of their numbers (nodes without one last, in the
+// order given). out are those that cannot be read, where that is accepted; that none can is an error.
+func Load(j *job.Job, inputs []Input, opt LoadOptions) (nodes []*Node, out []Unreadable, err error) {
+	if len(inputs) == 0 {
+		return nil, nil, fault.Usagef("no traces to read").WithHint("name files, directories or globs of .xplane.pb or Chrome JSON traces")
+	}
+	nodes = make([]*Node, len(inputs))
+	failed := make([]error, len(inputs))
+	j.Progress().SetStage("scan")
+	j.Progress().SetTotal(OnDisk(inputs))
+	group, ctx := safe.NewGroup(j.Context())
+	group.SetLimit(j.Workers())
+	per := max(1, j.Workers()/len(inputs))
+	rest := &collective.Rest{}
+	for k, in := range inputs {
+		group.Go(func() error {
+			n, err := loadOne(ctx, j, in, per, opt.Salvage)
+			n.place, n.rest = k, rest
+			if err == nil && opt.SkipUnreadable && len(inputs) > 1 { // what cannot be read of collectives shows only there
+				_, err = n.extract(ctx, len(inputs))
+			}
+			if nodes[k] = n; opt.SkipUnreadable && IsUnreadable(err) {
+				n.rest = nil // the others put more there
+				n.Close()
+				nodes[k], failed[k] = nil, err
+				return nil
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		CloseAll(nodes)
+		return nil, nil, err
+	}
+	for k, in := range inputs {
+		if failed[k] != nil {
+			out = append(out, UnreadableOf(in, failed[k]))
+		}
+	}
+	if len(out) == len(inputs) {
+		return nil, nil, noneReadable(failed)
+	}
+	kept := nodes[:0]
+	var keptInputs []Input
+	for k, n := range nodes {
+		if n != nil {
+			kept, keptInputs = append(kept, n), append(keptInputs, inputs[k])
+		}
+	}
+	if err := nameNodes(kept, keptInputs); err != nil {
+		CloseAll(kept)
+		return nil, nil, err
+	}
+	return sortNodes(kept), out, nil
+}
+
+// OnDisk is how many bytes the inputs have; what cannot be looked at counts 0.
+func OnDisk(inputs []Input) (bytes int64) {
+	for _, in := range inputs {
+		if st, err := os.Stat(in.Path); err == nil && st.Mode().IsRegular() {
+			bytes += st.Size()
+		}
+	}
+	return bytes
+}
+
+// IsUnreadable reports whether an error is about one file: it is not a trace, or damaged, or the system does not let it be read.
+func IsUnreadable(err error) bool {
+	return fault.Is(err, fault.Format) || fault.Is(err, fault.IO) || fault.Is(err, fault.Limit)
+}
+
+// UnreadableOf says which trace is left out, and why.
+func UnreadableOf(in Input, err error) Unreadable {
+	e := *fault.Of(err)
+	e.Path = "" // said beside it
+	return Unreadable{ID: in.ID, Path: filepath.Base(in.Path), Error: e.Error(), Hint: e.Hint}
+}
+
+// noneReadable is the error of traces of which none can be read: that of the first.
+func noneReadable(failed []error) error {
+	e := *fault.Of(failed[0])
+	if len(failed) > 1 {
+		e.Msg = fmt.Sprintf("none of the %d traces can be read; of the first: %s", len(failed), e.Msg)
+	}
+	return &e
+}
+
+// sayLeftOut names the traces that were left out, and those that were salvaged.
+func (t *task) sayLeftOut(out []Unreadable) {
+	if t.req.Files == nil {
+		t.req.Account(&Found{})
+	}
+	t.doc.Skipped, t.doc.Files, t.doc.Ranks = out, t.req.Files, ranksOf(t.nodes)
+	for _, p := range t.doc.Files.lost() {
+		t.warn("%s was passed over: %s", p.Path, p.Why)
+	}
+	t.doc.Files.leaveOut(out)
+	for _, u := range out {
+		t.warn("%s was left out: %s", u.name(), u.Error)
+	}
+	for _, n := range t.nodes {
+		if n.salvaged != nil {
+			n.Result.Salvaged = n.salvaged
+			n.warn("%s", n.salvaged.Sentence())
+		}
+	}
+}
+
+func (u *Unreadable) name() string {
+	if u.ID != "" {
+		return u.ID + " (" + u.Path + ")"
+	}
+	return u.Path
+}
+
+// loadOne opens and scans one input. The node is returned with an error too, so that its file is closed.
+func loadOne(ctx context.Context, j *job.Job, in Input, workers int, salvage bool) (*Node, error) {
+	n := &Node{Path: in.Path}
+	src, said, err := formats.Open(ctx, in.Path, salvage)
+	if err != nil {
+		return n, err
+	}
+	n.Src, n.salvaged = src, said
+	share := j.Progress().Share(src.DiskSize(), src.Size())
+	trace, format, err := formats.Scan(ctx, src, source.ScanOptions{Workers: workers, Progress: share.Add})
+	if err != nil {
+		return n, withPath(err, in.Path)
+	}
+	share.Done()
+	n.adopt(trace, format)
+	if n.Rank = n.facts.Rank; n.merged != nil {
+		n.Rank = nil // that of the one whose document was kept
+	}
+	if len(n.facts.Hosts) > 0 {
+		n.Host = n.facts.Hosts[0]
+	}
+	n.start, n.absolute = n.facts.StartNS, n.facts.Dated
+	if d := alignmentOf(in.Path); d != nil && n.facts.MarkDates {
+		n.start, n.absolute = d.ZeroNS, d.ZeroNS != 0
+	}
+	return n, withPath(n.readMark(ctx), in.Path)
+}
+
+// withPath names the file in an error that the user caused.
+func withPath(err error, path string) error {
+	if err == nil {
+		return nil
+	}
+	if e := fault.Of(err); e.Kind != fault.Internal {
+		return e.WithPath(path)
+	}
+	return err
+}
+
+func nameNodes(nodes []*Node, inputs []Input) error {
+	findAccompanied(nodes)
+	var fs []facts
+	var named []int // nodes that are not named after the one beside
+	for k, n := range nodes {
+		if inputs[k].ID == "" && n.namedByProcess(nodes) {
+			continue
+		}
+		f := facts{place: n.place, path: n.Path, given: inputs[k].ID, host: n.Host, rank: n.Rank}
+		if _, ok := n.Trace.(source.Accompanying); ok && n.Rank != nil {
+			f.byHost = true
+		}
+		if f.members = n.members(); f.members == nil && n.mark != nil {
+			f.marked = n.mark.Nodes[0].ID
+		}
+		fs, named = append(fs, f), append(named, k)
+	}
+	found, err := identify(fs)
+	if err != nil {
+		return err
+	}
+	ids, taken := make([]Identity, len(nodes)), map[string]bool{}
+	for i, k := range named {
+		ids[k] = found[i]
+		taken[ids[k].ID] = true
+	}
+	for k, n := range nodes {
+		if !slices.Contains(named, k) {
+			ids[k] = besideName(n.processName(nodes, ids), taken)
+			taken[ids[k].ID] = true
+		}
+	}
+	ts := tags(ids)
+	settleRanks(nodes, inputs)
+	shareGroups(nodes)
+	for k, n := range nodes {
+		n.Identity, n.tag = ids[k], ts[k]
+		n.Result = NodeResult{ID: n.ID, Identity: n.Source, Host: n.Host, Rank: n.Rank, Method: MethodNone, Steps: []Step{}, Warnings: []string{}, RestsOn: []Rest{}, Clock: []ClockAt{}}
+		if n.rankNote != "" {
+			n.warn("%s", n.rankNote)
+		}
+	}
+	return nil
+}
+
+// sortNodes orders by number; stable, so nodes without a number keep their order behind the others.
+func sortNodes(nodes []*Node) []*Node {
+	out := make([]*Node, 0, len(nodes))
+	for _, n := range nodes {
+		i := len(out)
+		for n.Number >= 0 && i > 0 && (out[i-1].Number < 0 || out[i-1].Number > n.Number) {
+			i--
+		}
+		out = append(out, nil)
+		copy(out[i+1:], out[i:])
+		out[i] = n
+	}
+	return out
+}
+
+// warn adds a sentence to the node's report.
+func (n *Node) warn(format string, args ...any) {
+	n.Result.Warnings = append(n.Result.Warnings, fmt.Sprintf(format, args...))
+}
+
+// FindReference returns the index of the node named by its id, number or host; with "" the first.
+func FindReference(nodes []*Node, name string) (int, error) {
+	if name == "" {
+		return 0, nil
+	}
+	for pass := range 4 {
+		for k, n := range nodes {
+			switch {
+			case pass == 3 && slices.Contains(n.members(), name):
+				return k, nil
+			case pass == 0 && n.ID == name, pass == 1 && n.Number >= 0 && fmt.Sprint(n.Number) == name, pass == 2 && n.Host == name && name != "":
+				return k, nil
+			}
+		}
+	}
+	var have []string
+	for _, n := range nodes {
+		have = append(have, n.ID)
+	}
+	return 0, fault.Usagef("there is no node %q to be the reference", name).WithHint("the nodes are %s", strings.Join(have, ", "))
+}

@@ -1,0 +1,292 @@
+package diff
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/recording/site"
+	"github.com/prlx-go/prlx/core/recording/warptrace"
+)
+
+// How a part of two recordings was compared, as documents say it.
+const (
+	byEvents   = "events"   // event by event
+	byLeader   = "leader"   // event by event, with the decision of one lane of each warp
+	byDigest   = "digest"   // by hashes: whether it is equal, not how it differs
+	byContents = "contents" // element by element
+	byNothing  = "nothing"  // it was not recorded on both sides
+	byRequest  = "not-asked"
+	byShape    = "other-shape" // not at all: warps do not correspond
+)
+
+// Agreement says how far one part of two recordings agrees.
+type Agreement string
+
+// The agreements.
+const (
+	Agrees           Agreement = "yes"
+	AgreesInNoise    Agreement = "noise"   // equal runs differ in the same places
+	Differs          Agreement = "no"      // also where what differs was accepted or does not count
+	AgreementUnknown Agreement = "unknown" // it was not compared
+)
+
+// Coverage is what was compared: the recordings are the same in this, and nothing is said of the rest.
+type Coverage struct {
+	Text        string         `json:"text"` // "control flow of 48 events, 5 stores and 3 arrays by digest; values not recorded"
+	ControlFlow FlowCoverage   `json:"control_flow"`
+	Outputs     OutputCoverage `json:"outputs"`
+	Values      ValueCoverage  `json:"values"`
+	Missing     []string       `json:"missing"` // what was required and not compared: "outputs"
+}
+
+// FlowCoverage is what was compared of the way that the warps took.
+type FlowCoverage struct {
+	By      string    `json:"by"`       // "events" | "leader" (one lane of each warp decides) | "digest" | "nothing" | "other-shape"
+	EventsA int64     `json:"events_a"` // that happened, kept or hashed
+	EventsB int64     `json:"events_b"`
+	Agrees  Agreement `json:"agrees"` // "yes" | "noise" | "no" | "unknown"
+}
+
+// OutputCoverage is what was compared of what the kernel wrote.
+type OutputCoverage struct {
+	By       string    `json:"by"`     // "contents" | "digest" | "nothing"
+	Stores   int64     `json:"stores"` // places in the program that wrote, atomics included
+	Arrays   int64     `json:"arrays"` // arguments that were written
+	Chunks   int64     `json:"chunks"` // of these arrays
+	Elements int64     `json:"elements"`
+	Agrees   Agreement `json:"agrees"`
+	Limits   []string  `json:"limits"` // what the kernel wrote and nothing is known of, in sentences
+
+	LargestError *LargestError `json:"largest_error,omitempty"` // that a tolerance let pass
+}
+
+// LargestError is how far apart elements are that a tolerance let pass.
+type LargestError struct {
+	Absolute float64 `json:"absolute"` // the largest, of the element that is named
+	Relative float64 `json:"relative"` // the largest of any element
+	ULPs     float64 `json:"ulps"`     // likewise, of floats
+	Array    string  `json:"array"`
+	Element  int64   `json:"element"`
+	ValueA   string  `json:"value_a"`
+	ValueB   string  `json:"value_b"`
+}
+
+// ValueCoverage is what was compared of the values on the way.
+type ValueCoverage struct {
+	By     string    `json:"by"` // "events" | "not-asked" | "nothing" | "other-shape"
+	Agrees Agreement `json:"agrees"`
+}
+
+// Recorded reports whether both recordings hold values, compared or not.
+func (c ValueCoverage) Recorded() bool { return c.By != byNothing && c.By != byShape }
+
+// heldBy is what one recording holds of the way that its warps took.
+type heldBy struct {
+	events int64 // that happened, kept or not
+	kept   int64
+	hashed int64 // warps that left a hash of their way
+	values bool
+	leader bool // the decision of one lane only
+	digest bool // the recording was asked for hashes only
+}
+
+// holds finds out what a recording holds of the way that its warps took.
+func holds(ctx context.Context, t *warptrace.Trace) (heldBy, error) {
+	h := t.Header()
+	out := heldBy{leader: !h.Taken, digest: h.Mode == warptrace.ModeDigest, values: h.Version == 1 || h.Mode == warptrace.ModeValues || h.Mode == warptrace.ModeUnknown}
+	if h.Version == 1 {
+		return out, nil // its events are counted while they are compared
+	}
+	index, err := t.Index(ctx)
+	if err != nil {
+		return out, err
+	}
+	for i := range index {
+		w := &index[i]
+		out.kept += int64(w.Events)
+		out.events += int64(min(w.Total, 1<<40))
+		if w.HasRolling {
+			out.hashed++
+		}
+	}
+	return out, nil
+}
+
+// writes reports whether a kernel has a statement that stores to global memory, or an atomic on it.
+func writes(sites *site.Table) bool {
+	for i := range sites.Len() {
+		if kind := sites.At(i).Kind; kind == site.GlobalStore || kind == site.Atomic {
+			return true
+		}
+	}
+	return false
+}
+
+// look notes what the recordings hold, once their events were compared.
+func (r *Result) look(ctx context.Context, a, b *warptrace.Trace) (err error) {
+	for k, t := range []*warptrace.Trace{a, b} {
+		if r.held[k], err = holds(ctx, t); err != nil {
+			return err
+		}
+		r.writes = r.writes || writes(t.Sites())
+	}
+	for k, kept := range []int64{r.Stats.EventsA, r.Stats.EventsB} {
+		if h := &r.held[k]; h.events == 0 {
+			h.kept, h.events = kept, kept
+		}
+	}
+	return nil
+}
+
+// coverage says what was compared.
+func (r *Result) coverage() Coverage {
+	c := Coverage{ControlFlow: r.flowCoverage(), Outputs: r.outputCoverage(), Values: r.valueCoverage(), Missing: []string{}}
+	for aspect, by := range [aspects]string{c.ControlFlow.By, c.Outputs.By, c.Values.By} {
+		if r.demands(Aspect(aspect)) && (by == byNothing || by == byShape && r.Options.Require.Has(Aspect(aspect)) || by == byRequest && Aspect(aspect) == AspectValues) {
+			c.Missing = append(c.Missing, Aspect(aspect).String())
+		}
+	}
+	c.Text = c.text()
+	return c
+}
+
+// demands reports whether an aspect must have been recorded. Format v1 has no place for outputs: what it holds is the coverage, unless
+// outputs were asked for by name.
+func (r *Result) demands(a Aspect) bool {
+	if a == AspectOutputs && r.Options.Require == 0 && (r.A.Version == 1 || r.B.Version == 1) {
+		return false
+	}
+	return r.requires(a)
+}
+
+// restsOnOutputs reports whether "the same" needs what the kernel wrote: some statement writes, and outputs were asked for by name or both
+// recordings could hold them.
+func (r *Result) restsOnOutputs() bool {
+	asked := r.Options.Require != 0 || !holdsWayAlone(r.A) && !holdsWayAlone(r.B)
+	return r.writes && r.requires(AspectOutputs) && asked
+}
+
+// holdsWayAlone reports whether a recording is of format v1, or was, or is of no kernel that ran.
+func holdsWayAlone(h *warptrace.Header) bool {
+	return h.Version == 1 || h.Means == warptrace.MeansConverted || h.Means == warptrace.MeansGenerated
+}
+
+// flowCoverage says how the way of the warps was compared.
+func (r *Result) flowCoverage() FlowCoverage {
+	a, b := &r.held[0], &r.held[1]
+	c := FlowCoverage{By: byEvents, EventsA: a.events, EventsB: b.events, Agrees: AgreementUnknown}
+	switch {
+	case r.OtherShape != "":
+		c.By = byShape
+		return c
+	case a.kept+b.kept == 0 && a.hashed > 0 && b.hashed > 0:
+		c.By = byDigest
+	case a.kept+b.kept == 0 && a.events+b.events > 0 || a.digest != b.digest && a.kept*b.kept == 0:
+		c.By = byNothing // counts only, or hashes beside events
+	case a.leader || b.leader:
+		c.By = byLeader
+	}
+	if c.By != byNothing {
+		c.Agrees = r.rowsAgree(func(k RowKind) bool { return k != RowValue }, r.Stats.Unlocated > 0)
+	}
+	return c
+}
+
+// valueCoverage says whether values were compared.
+func (r *Result) valueCoverage() ValueCoverage {
+	switch {
+	case r.OtherShape != "":
+		return ValueCoverage{byShape, AgreementUnknown}
+	case r.Options.Values && r.Stats.ByKind[RowValue] > 0: // whatever the headers say
+	case !r.held[0].values || !r.held[1].values:
+		return ValueCoverage{byNothing, AgreementUnknown}
+	case !r.Options.Values:
+		return ValueCoverage{byRequest, AgreementUnknown}
+	}
+	return ValueCoverage{byEvents, r.rowsAgree(func(k RowKind) bool { return k == RowValue }, false)}
+}
+
+// rowsAgree says whether rows of some kinds differ, or something else that no row tells.
+func (r *Result) rowsAgree(of func(RowKind) bool, also bool) Agreement {
+	var total, noise int64
+	for k, n := range r.Stats.ByKind {
+		if of(RowKind(k)) {
+			total += n
+		}
+	}
+	for i := range r.Rows {
+		if row := &r.Rows[i]; row.Noise && of(row.Kind) && r.lists(row) {
+			noise++
+		}
+	}
+	switch {
+	case also || total > noise:
+		return Differs
+	case noise > 0:
+		return AgreesInNoise
+	}
+	return Agrees
+}
+
+// text says it in words.
+func (c *Coverage) text() string {
+	var compared, missing, asked []string
+	switch n := eventsOf(c.ControlFlow.EventsA, c.ControlFlow.EventsB); c.ControlFlow.By {
+	case byEvents:
+		compared = append(compared, "control flow of "+n)
+	case byLeader:
+		compared = append(compared, "control flow of "+n+" (one lane of each warp)")
+	case byDigest:
+		compared = append(compared, "control flow of "+n+" by digest")
+	case byShape:
+		asked = append(asked, "control flow")
+	default:
+		missing = append(missing, "control flow")
+	}
+	switch o := &c.Outputs; o.By {
+	case byContents:
+		compared = append(compared, counted(o.Stores, "store"), counted(o.Arrays, "array")+" by contents")
+	case byDigest:
+		compared = append(compared, counted(o.Stores, "store"), counted(o.Arrays, "array")+" by digest")
+	case byRequest:
+		asked = append(asked, "outputs")
+	default:
+		missing = append(missing, "outputs")
+	}
+	switch c.Values.By {
+	case byEvents:
+		compared = append(compared, "values")
+	case byRequest, byShape:
+		asked = append(asked, "values")
+	default:
+		missing = append(missing, "values")
+	}
+	var parts []string
+	if len(compared) > 0 {
+		parts = append(parts, inWords(compared))
+	}
+	if len(missing) > 0 {
+		parts = append(parts, inWords(missing)+" not recorded")
+	}
+	if len(asked) > 0 {
+		parts = append(parts, inWords(asked)+" not compared")
+	}
+	return strings.Join(parts, "; ")
+}
+
+func eventsOf(a, b int64) string {
+	if a == b {
+		return counted(a, "event")
+	}
+	return fmt.Sprintf("%d and %d events", a, b)
+}
+
+// inWords joins words: "x", "x and y", "x, y and z".
+func inWords(words []string) string {
+	last := len(words) - 1
+	if last <= 0 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}

@@ -1,9 +1,0 @@
-package memory
-
-import "github.com/prlx-go/prlx/core/kernel/simt/lane"
-
-//go:noescape
-func quietWide(cells *[lane.Lanes]cell, state *[lane.Lanes]uint32, known uint64) bool
-
-//go:noescape
-func fillWide(cells *[lane.Lanes]cell, state *[lane.Lanes]uint32, write uint64, st uint32)

@@ -1,0 +1,118 @@
+package diagnosing
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/prlx-go/prlx/core/nccl/operation"
+	"github.com/prlx-go/prlx/core/verdict"
+)
+
+// A recording that is damaged shows what is in it. What is not in it says nothing: neither that its rank called no more, nor that something has not
+// begun or ended. So it is with a rank of which there is no recording. Findings rest on what sound recordings show.
+
+// doubts notes which recordings are damaged. When the job was last heard of is told by the others.
+func (d *diagnosis) doubts() {
+	d.doubt = make([]bool, len(d.job.Recordings))
+	damaged := int64(0)
+	for i, r := range d.job.Recordings {
+		if d.doubt[i] = r.Doubted(); d.doubt[i] {
+			d.doubted, damaged = true, max(damaged, r.LastNS)
+			continue
+		}
+		d.end = max(d.end, r.LastNS)
+	}
+	if d.end == 0 {
+		d.end = damaged
+	}
+}
+
+// sound are the parts of an operation that are of recordings which are not damaged.
+func (d *diagnosis) sound(m *operation.Match) []operation.Part {
+	if !d.doubted {
+		return d.job.Of(m)
+	}
+	return slices.DeleteFunc(slices.Clone(d.job.Of(m)), func(p operation.Part) bool { return d.doubt[p.Recording] })
+}
+
+// unsure is how many members of an operation may have done anything: of them there is no sound recording.
+func (d *diagnosis) unsure(m *operation.Match) (n int) {
+	for _, seat := range d.members(m) {
+		if r := d.job.Comms[m.Comm].Seats[seat].Recording; r < 0 || d.doubt[r] {
+			n++
+		}
+	}
+	return n
+}
+
+// rests takes back the certainty of findings about ranks whose recordings are damaged.
+func (d *diagnosis) rests() {
+	if !d.doubted {
+		return
+	}
+	doubted := map[string]bool{}
+	for i := range d.job.Ranks {
+		if r := &d.job.Ranks[i]; r.Recording >= 0 && d.doubt[r.Recording] {
+			doubted[r.ID] = true
+		}
+	}
+	for i := range d.doc.Findings {
+		f := &d.doc.Findings[i]
+		if f.Certain && (doubted[f.Peer] || slices.ContainsFunc(f.Ranks, func(id string) bool { return doubted[id] })) {
+			f.Certain = false
+			f.Detail = append(f.Detail, "it rests on a recording that is damaged")
+		}
+	}
+}
+
+// evidence is what was looked at, and what could have changed the answer and was not.
+func (d *diagnosis) evidence() *verdict.Evidence {
+	e := &verdict.Evidence{}
+	d.job.Evidence(e)
+	l := &d.doc.Looked
+	e.Looked("operations", int64(l.Operations))
+	if d.partial {
+		e.Lacks("operations that do not come to an end", "these recordings hold operations that have ended")
+	}
+	if l.Stalls == lookedUnknown && !d.partial {
+		e.Lacks("whether operations ended", "it is not recorded at level 0")
+	}
+	return e
+}
+
+// stalling are the classes of findings that say that an operation does not come to an end.
+var stalling = []string{ClassNeverArrived, ClassEnded, ClassUnrecorded, ClassNotStarted, ClassDeadlock, ClassStage, ClassStuck}
+
+// progress says whether the job goes on.
+func (d *diagnosis) progress() {
+	e, l := d.evidence(), &d.doc.Looked
+	if l.Operations == 0 {
+		e.Lacks("operations", "none of several ranks is in the recordings")
+	}
+	for i := range d.doc.Findings {
+		if f := &d.doc.Findings[i]; slices.Contains(stalling, f.Class) {
+			d.doc.Progress = e.Check(true, capital(f.Sentence))
+			return
+		}
+	}
+	d.doc.Progress = e.Check(false, fmt.Sprintf("%d operations, the job goes on", l.Operations))
+}
+
+// conclude says what the diagnosis comes to, and what that rests on. Its status and verdict agree with it.
+func (d *diagnosis) conclude() {
+	doc, e := d.doc, d.evidence()
+	if doc.Looked.Stragglers == lookedUnknown {
+		e.Lacks("who was late", "too few operations of several ranks have kernels that are recorded")
+	}
+	d.progress()
+	switch doc.Status {
+	case StatusCulprit:
+		doc.Conclusion = e.Check(true, doc.Verdict)
+	case StatusNothing:
+		if doc.Conclusion = e.Check(false, doc.Verdict); doc.Conclusion.Outcome == verdict.Inconclusive {
+			doc.Status, doc.Verdict = StatusInconclusive, doc.Conclusion.Why
+		}
+	default:
+		doc.Conclusion = e.Open(doc.Verdict)
+	}
+}

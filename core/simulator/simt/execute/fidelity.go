@@ -1,0 +1,34 @@
+package execute
+
+import (
+	"slices"
+
+	"github.com/prlx-go/prlx/core/simulator/simt/code"
+)
+
+// fidelity is what of a launch was approximated: of what the kernel could do that which it did.
+func fidelity(k *code.Kernel, counts []count) (f Fidelity) {
+	var ran uint64
+	for i, a := range k.Approximations {
+		n := counts[a.At].issued
+		if n == 0 {
+			continue
+		}
+		ran |= 1 << min(i, 63)
+		f.Approximated = append(f.Approximated, Approximated{Text: a.Name, How: a.How, Where: k.Where(a.At), Count: n})
+	}
+	for _, a := range k.Arrivals {
+		n := counts[a.At].issued
+		if n == 0 || a.From&ran == 0 {
+			continue
+		}
+		d := Decision{Use: a.Use.String(), Text: k.Text(a.At), Where: k.Where(a.At), Count: n}
+		for i, from := range k.Approximations {
+			if a.From&ran>>min(i, 63)&1 != 0 && counts[from.At].issued > 0 && !slices.Contains(d.From, from.Name) {
+				d.From = append(d.From, from.Name)
+			}
+		}
+		f.Decides = append(f.Decides, d)
+	}
+	return f
+}
