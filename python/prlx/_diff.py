@@ -182,7 +182,7 @@ class Comparison(Result):
         >>> diff.conclusion.outcome, diff.conclusion.looked[0]
         ('differs', <Looked what='warps' count=8 of=None>)
         """
-        return conclusion_of(self.document)
+        return conclusion_of(self.document, in_python)
 
     @property
     def coverage(self) -> Mapping[str, Any]:

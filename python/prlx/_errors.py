@@ -33,6 +33,7 @@ _CHOICES = {
     "timebase",
     "nan",
     "device-clocks",
+    "require",
 }  # their value is part of the advice
 _NO_ARGUMENT = {"session", "compat", "lookahead", "limit", "tui"}  # of the command line alone
 _COMMAND_LINE = r"prlx [a-z]+(?: (?:--?[a-z][\w-]*|[A-Z]+\b|[\w.-]*[./\d][\w./-]*|%s))+"

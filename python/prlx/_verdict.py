@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ._errors import in_python
 from ._result import Brief, Result
 
 EXIT_CODES: dict[str, int] = {"same": 0, "passed": 0, "differs": 1, "failed": 1, "inconclusive": 5}
@@ -139,16 +140,19 @@ class Evidence:
         return ("inconclusive", f"{why}; but {'; '.join(parts)}") if parts else (good, why)
 
 
-def conclusion_of(document: Mapping[str, Any]) -> Verdict:
-    """The verdict in a document; one without a verdict is inconclusive, for nothing says what was looked at."""
+def conclusion_of(document: Mapping[str, Any], said: Callable[[str], str] = str) -> Verdict:
+    """The verdict in a document, with what ``said`` makes of its sentences.
+
+    One without a verdict is inconclusive, for nothing says what was looked at.
+    """
     found = document.get("conclusion")
     if not found:
         return Verdict("inconclusive", "the document has no conclusion: an earlier version of prlx wrote it", (), ())
     return Verdict(
         found["outcome"],
-        found["why"],
+        said(found["why"]),
         tuple(Looked(each["what"], each["count"], each["of"]) for each in found["looked"]),
-        tuple(Missing(each["what"], each["count"], each["why"]) for each in found["missing"]),
+        tuple(Missing(each["what"], each["count"], said(each["why"])) for each in found["missing"]),
     )
 
 
@@ -158,7 +162,7 @@ class Judged(Result):
     @property
     def conclusion(self) -> Verdict:
         """The verdict: the outcome, why, what was looked at and what was not."""
-        return conclusion_of(self.document)
+        return conclusion_of(self.document, in_python)
 
     def __bool__(self) -> bool:
         """Whether all is well; raises ``InconclusiveError`` where the verdict is inconclusive."""

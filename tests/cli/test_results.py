@@ -12,6 +12,7 @@ import pytest
 
 import prlx as package
 from prlx import _rows
+from prlx._verdict import conclusion_of
 from prlx.cli import _table as _commands
 
 from .conftest import SCHEMAS
@@ -144,6 +145,18 @@ def test_verdicts_say_whether_they_passed(core):
     verdicts = package.validate_collectives("a")
     assert (verdicts.passed, verdicts.status) == (None, "inconclusive")
     assert "inconclusive" in repr(verdicts)
+
+
+def test_a_conclusion_advises_in_arguments_and_its_document_in_flags():
+    why = "no store was seen (--require control-flow compares its way alone)"
+    missing = [{"what": "stores", "count": 0, "why": why}]
+    document = {"conclusion": {"outcome": "inconclusive", "why": why, "looked": [], "missing": missing}}
+    said = 'no store was seen (require="control-flow" compares its way alone)'
+    for result in (package.Diff(document, {}, {}), package.AlignmentComparison(document)):
+        assert (result.conclusion.why, result.conclusion.missing[0].why) == (said, said)
+        with pytest.raises(package.InconclusiveError, match='require="control-flow"'):
+            bool(result.conclusion)
+    assert conclusion_of(document).why == why
 
 
 def test_combining_warns_when_nothing_was_aligned(core):

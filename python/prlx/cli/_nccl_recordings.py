@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .._errors import UsageError
 from .._units import format_bytes
+from .._verdict import conclusion_of
 from ._outputs import shown_path
 from ._render import Column, clean, table
 
@@ -52,9 +53,10 @@ def collect(values: argparse.Namespace, ui: UI) -> int:
     written = shlex.quote(shown_path(Path(str(collected.output))))
     opens = f"zstd -dc {written} | tar -x" if collected.document["format"] == "tar.zst" else f"ls {written}"
     ui.say(f"wrote {written}; to open it: {opens}")
-    if collected.conclusion.outcome != "passed":
-        ui.warn(clean(f"{collected.conclusion.outcome}: {collected.conclusion.why}"))
-    return collected.conclusion.exit_code
+    concluded = conclusion_of(collected.document)
+    if concluded.outcome != "passed":
+        ui.warn(clean(f"{concluded.outcome}: {concluded.why}"))
+    return concluded.exit_code
 
 
 def _file_row(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from .._verdict import conclusion_of
 from ._outputs import shown_path
 from ._parser import given
 from ._render import Column, clean, table
@@ -41,9 +42,10 @@ def merge(values: argparse.Namespace, ui: UI) -> int:
     written = shown_path(merged.path)
     viewer = "https://ui.perfetto.dev" if merged.document["format"] == "chrome" else "XProf or TensorBoard"
     ui.say(f"wrote {written}; open it in {viewer}, or with: prlx inspect {shlex.quote(written)}")
-    if merged.conclusion.outcome == "inconclusive":
-        ui.warn(clean(f"the trace is not all of the job: {merged.conclusion.why}"))
-    return merged.conclusion.exit_code
+    concluded = conclusion_of(merged.document)
+    if concluded.outcome == "inconclusive":
+        ui.warn(clean(f"the trace is not all of the job: {concluded.why}"))
+    return concluded.exit_code
 
 
 def flight(values: argparse.Namespace, ui: UI) -> int:

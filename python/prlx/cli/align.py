@@ -37,6 +37,11 @@ def _align_as(asked: dict[str, Any], ui: UI) -> int:
     return result.conclusion.exit_code
 
 
+_NOTES = (
+    "OUT.<node>.alignment_stats.json is written beside the output.",
+    "exit code 5: the clock was not placed, or no bound is known.",
+)
+
 COMMAND = Command(
     name="align",
     run=run,
@@ -57,7 +62,7 @@ COMMAND = Command(
         options.MEMORY_LIMIT,
         options.JSON,
     ),
-    notes=("OUT.<node>.alignment_stats.json is written beside the output.",),
+    notes=_NOTES,
 )
 
 
@@ -97,7 +102,7 @@ XPROF = Command(
         options.from_setting("align.strict"),
         options.JSON,
     ),
-    notes=("OUT.<node>.alignment_stats.json is written beside the output.",),
+    notes=_NOTES,
 )
 
 

@@ -301,7 +301,9 @@ SIMULATING = (
         brief=True,
     ),
     Option(("--html",), "write a page: source, findings, which block touched what", takes="path", metavar="FILE"),
-    Option(("--compare",), "run the version BEFORE first, and compare line by line", takes="path", metavar="BEFORE"),
+    Option(
+        ("--compare",), "run the version BEFORE first, and compare lines and results", takes="path", metavar="BEFORE"
+    ),
     Option(
         ("--breaks", "--break"),
         "show what lanes hold at FILE:LINE, or FILE:LINE:LANE",
