@@ -2,10 +2,12 @@
  * only then put into the table, which forgets nothing. Two threads that intern the same text at once may store it twice. */
 #include "recorder.h"
 
-enum { places = 1 << 14 };
-static _Atomic uint32_t table[places];
-
 struct text_entry { uint32_t hash, stored, whole, zero; char text[]; };
+
+/* More than half again as many as there is room for entries: a text that is not there is known to be new after a few places. */
+enum { places = 1 << 15 };
+static _Atomic uint32_t table[places];
+_Static_assert(places >= 3 * (string_bytes / (sizeof(struct text_entry) + 8)) / 2, "a table that is nearly full is looked through for long");
 
 static uint32_t hash_of(const char *text, uint32_t n) {
   uint32_t h = 2166136261u;

@@ -128,6 +128,19 @@ func TestEveryCallIsRecordedOverwrittenOrCountedAsLost(t *testing.T) {
 	}
 }
 
+// TestTextsAreKeptUntilThereIsNoRoom: what bounds the texts is the room that the file has for them, not the table in which they are looked up.
+func TestTextsAreKeptUntilThereIsNoRoom(t *testing.T) {
+	b := build(t)
+	for _, c := range []struct{ texts, room int }{{20_000, 20_000}, {30_000, 21_840}} { // 512 KiB, 24 bytes each, and few others
+		dir := t.TempDir()
+		b.play(t, dir, nil, "texts", strconv.Itoa(c.texts))
+		d := decode(t, recording(t, dir))
+		if lost := int(d.file.LostTexts); lost < c.texts-c.room-20 || lost > c.texts-c.room+20 {
+			t.Errorf("of %d texts %d are lost, there is room for %d", c.texts, lost, c.room)
+		}
+	}
+}
+
 // TestMoreThreadsThanSegments: forty threads share a file of some twenty segments, each of which one of them holds.
 func TestMoreThreadsThanSegments(t *testing.T) {
 	b := build(t)

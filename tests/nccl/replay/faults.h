@@ -13,6 +13,7 @@ int mode_signals(struct plugin *p, char **args);
 int mode_user(struct plugin *p, char **args);
 int mode_memory(struct plugin *p, char **args);
 int mode_held(struct plugin *p, char **args);
+int mode_texts(struct plugin *p, char **args);
 int mode_pair(struct plugin *p, char **args);
 
 /* Calls of a proxy step, as fast as they go; how many there were. */

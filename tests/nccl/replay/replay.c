@@ -16,7 +16,7 @@
  *   churn THREADS                       threads that come, record an event and go; prints the growth of memory
  *   comms COUNT                         communicators that come and go
  *   fork TRUTH                          a child that goes on as if nothing had happened
- *   ends, reload, daemon, exec, limits, signals, user, memory, held     what faults.c says
+ *   ends, reload, daemon, exec, limits, signals, user, memory, held, texts     what faults.c says
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -257,7 +257,7 @@ int main(int argc, char **argv) {
       {"random", 4, mode_random}, {"steps", 1, mode_steps}, {"tail", 1, mode_tail}, {"paced", 3, mode_paced}, {"overload", 2, mode_overload}, {"pxn", 0, mode_pxn}, {"finalized", 0, mode_finalized}, {"channel63", 0, mode_channel63}, {"allreduces", 3, mode_allreduces}, {"channels", 0, mode_channels}, {"flood", 2, mode_flood}, {"churn", 1, mode_churn}, {"comms", 1, mode_comms}, {"fork", 1, mode_fork},
   };
   static const struct { const char *name; int args; int (*play)(struct plugin *, char **); } faults[] = {
-      {"ends", 2, mode_ends}, {"reload", 1, mode_reload}, {"daemon", 2, mode_daemon}, {"exec", 1, mode_exec}, {"limits", 2, mode_limits}, {"signals", 2, mode_signals}, {"user", 2, mode_user}, {"memory", 2, mode_memory}, {"held", 1, mode_held}, {"pair", 2, mode_pair},
+      {"ends", 2, mode_ends}, {"reload", 1, mode_reload}, {"daemon", 2, mode_daemon}, {"exec", 1, mode_exec}, {"limits", 2, mode_limits}, {"signals", 2, mode_signals}, {"user", 2, mode_user}, {"memory", 2, mode_memory}, {"held", 1, mode_held}, {"pair", 2, mode_pair}, {"texts", 1, mode_texts},
   };
   if (argc == 6 && strcmp(argv[2], "sequences") == 0) {
     if (plugin_open(&plugin, argv[1], atoi(argv[3])) != 0) return 1;
