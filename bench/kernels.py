@@ -4,10 +4,11 @@
   python bench/kernels.py --quick    a few warps: shows that everything here still runs; its figures mean nothing
 
 The recordings are generated: 1,024 warps of 4,096 events, a pair for each share of edited events, as v1, as v1 compressed with
-zstd and as v2, and one pair as v1 whose warps have nothing in common (scattered). Original prlx 0.5 runs as a command; of prlx both the ``diff_traces`` call in a running process and the whole
-command are measured, in turn with original prlx 0.5. CPU seconds are user and system time of all threads; medians of several
-runs. Memory of a command is its peak, of the call the growth of the peak over the idle process. The floor is what it costs to
-read both files and compare their bytes, and nothing else: files of v1 have no digests.
+zstd and as v2; and one pair as v1 (scattered) with events inserted and deleted alone, in warps that have nothing in common.
+Original prlx 0.5 runs as a command; of prlx both the ``diff_traces`` call in a running process and the whole command are
+measured, in turn with original prlx 0.5. CPU seconds are user and system time of all threads; medians of several runs. Memory
+of a command is its peak, of the call the growth of the peak over the idle process. The floor is what it costs to read both
+files and compare their bytes, and nothing else: files of v1 have no digests.
 """
 
 from __future__ import annotations
@@ -189,9 +190,9 @@ class Bench:
         """Two recordings of which a share of the events is edited; the same share gives the same events in every format."""
         a, b = (SCRATCH / f"{kind}_{share}_{side}.prlx" for side in "ab")
         form = ["-format", "v2"] if kind == "v2" else ["-format", "v1", *(["-compress"] if kind == "zstd" else [])]
-        shape = "full" if kind == "scattered" else "bench"
+        edits = ["-shape", "full", "-kinds", "insert,delete"] if kind == "scattered" else ["-shape", "bench"]
         self.generate(
-            "pair", "-shape", shape, "-warps", self.sizes.warps, "-events", self.sizes.events, "-share", share, "-seed", 7,
+            "pair", *edits, "-warps", self.sizes.warps, "-events", self.sizes.events, "-share", share, "-seed", 7,
             *form, "-out-a", a, "-out-b", b,
         )  # fmt: skip
         return a, b

@@ -59,6 +59,7 @@ func pair(set *flag.FlagSet, args []string) error {
 	set.IntVar(&e.Count, "edits", 0, "edits of each warp")
 	set.Float64Var(&e.Rate, "share", 0, "edits for each event, instead of -edits")
 	set.Float64Var(&e.Share, "warps-edited", 0, "share of the warps that are edited (0: all)")
+	kinds := set.String("kinds", "", "kinds of edits, with commas (default: all)")
 	runs := set.String("run", "1", "events of an insertion, deletion or replacement: N or MIN:MAX")
 	if err := set.Parse(args); err != nil {
 		return err
@@ -71,6 +72,11 @@ func pair(set *flag.FlagSet, args []string) error {
 		return err
 	}
 	e.Seed = k.config.Seed
+	if *kinds != "" {
+		for kind := range strings.SplitSeq(*kinds, ",") {
+			e.Kinds = append(e.Kinds, warptracetest.EditKind(kind))
+		}
+	}
 	if *bug != "" {
 		return pairWithBug(&k, &f, &b, *bug, *outA, *outB)
 	}
