@@ -82,7 +82,7 @@ func find(fset *token.FileSet, info *types.Info, pkg *types.Package, room string
 
 // key tells a mutant from all others, whatever else changes in the file.
 func (m *mutant) key() string {
-	k := strings.Join([]string{m.Room, m.Function, m.Operator, m.Text, m.Change}, "|")
+	k := strings.Join([]string{drawnAs(m.Room), m.Function, m.Operator, m.Text, m.Change}, "|")
 	if m.Nth > 0 {
 		k += "|" + strconv.Itoa(m.Nth)
 	}

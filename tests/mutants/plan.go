@@ -1,5 +1,7 @@
 package main
 
+import "strings"
+
 // A group is what one row of the report is about: one package, or the rooms that were once one.
 type group struct {
 	name  string
@@ -63,6 +65,30 @@ func cycle(name string, draw int) room { return within("core/cycle", name, draw)
 // within is a room of a house: its own tests are asked first, then those of the house.
 func within(house, name string, draw int) room {
 	return room{house + "/" + name, draw, []string{house + "/" + name, house}}
+}
+
+// moves are the places that rooms have, and those from which their mutants were first drawn: a move draws no others.
+var moves = [][2]string{
+	{"core/trace/", "core/timeline/"},
+	{"core/clocks/", "core/timeline/"},
+	{"core/straggler", "core/timeline/straggler"},
+	{"core/nccl/", "core/timeline/nccl/"},
+	{"core/cycle", "core/timeline/cycle"},
+	{"core/recording/script", "core/kernel/diff/script"},
+	{"core/recording/", "core/kernel/"},
+	{"core/simulator/", "core/kernel/"},
+	{"core/diff/slice", "core/kernel/slice"},
+	{"core/diff", "core/kernel/diff"},
+}
+
+// drawnAs is the room by whose name mutants are drawn.
+func drawnAs(room string) string {
+	for _, m := range moves {
+		if rest, ok := strings.CutPrefix(room, m[0]); ok {
+			return m[1] + rest
+		}
+	}
+	return room
 }
 
 // What a group must show.
