@@ -20,6 +20,7 @@ func TestListsOfHostsAsSlurmWritesThem(t *testing.T) {
 		"a[9-11]":                     "a9 a10 a11",
 		"rack[1-2]-n[0-1]":            "rack1-n0 rack1-n1 rack2-n0 rack2-n1",
 		"x[1].cluster,y[2-3].cluster": "x1.cluster y2.cluster y3.cluster",
+		"n[65530-65531]":              "n65530 n65531",
 	} {
 		got, err := probe.ExpandHosts(list)
 		if err != nil || strings.Join(got, " ") != want {
@@ -34,8 +35,8 @@ func TestListsOfHostsAsSlurmWritesThem(t *testing.T) {
 }
 
 func TestPeersAreCompletedAndKeptInOrder(t *testing.T) {
-	got, err := probe.ParsePeers("b:7, a  # the second\n[fd00::1]:9\r\nfd00::2,10.0.0.1\n# nothing\n", 47474)
-	want := []string{"b:7", "a:47474", "[fd00::1]:9", "[fd00::2]:47474", "10.0.0.1:47474"}
+	got, err := probe.ParsePeers("b:7, a  # the second\n[fd00::1]:9\r\nfd00::2,10.0.0.1\n# nothing\nc:65535,d:1\n", 47474)
+	want := []string{"b:7", "a:47474", "[fd00::1]:9", "[fd00::2]:47474", "10.0.0.1:47474", "c:65535", "d:1"}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
@@ -65,6 +66,21 @@ func TestTheListOfTheProgramThatStartedTheJob(t *testing.T) {
 		l, err := probe.FromLauncher(func(name string) string { return c.environment[name] })
 		if err != nil || strings.Join(l.Hosts, " ") != c.hosts || l.Node != c.node || c.environment[l.By] == "" {
 			t.Errorf("%v: %+v, %v", c.environment, l, err)
+		}
+	}
+}
+
+// TestAnEnvironmentWithoutAListIsRefused, and what it holds is named where that might have been taken for one.
+func TestAnEnvironmentWithoutAListIsRefused(t *testing.T) {
+	for set, want := range map[string]string{"": "the environment of the job holds none", "MASTER_ADDR": "MASTER_ADDR is set", "JOB_COMPLETION_INDEX": "JOB_COMPLETION_INDEX is set"} {
+		l, err := probe.FromLauncher(func(name string) string {
+			if name == set {
+				return "x"
+			}
+			return ""
+		})
+		if !fault.Is(err, fault.Usage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %+v, %v; want %q", set, l, err, want)
 		}
 	}
 }

@@ -65,18 +65,9 @@ func NewRecorder(dir string, header Header, keep time.Duration, mono int64) (*Re
 	}
 	header.Schema, header.Meta = "prlx.probes/1", true
 	r := &Recorder{dir: dir, header: header, keep: keep, part: 1}
-	for {
-		if _, err := os.Stat(r.path(r.part + 1)); err != nil {
-			break
-		}
-		r.part++
-	}
-	if found, _ := filepath.Glob(r.path(0)); len(found) > 0 { // a ring whose first files are gone
-		for _, path := range found {
-			if n := r.number(path); n > r.part {
-				r.part = n
-			}
-		}
+	found, _ := filepath.Glob(r.path(0)) // of a ring the first files may be gone
+	for _, path := range found {
+		r.part = max(r.part, r.number(path))
 	}
 	return r, r.open(mono)
 }

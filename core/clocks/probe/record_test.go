@@ -46,13 +46,19 @@ func TestWhatIsRecordedIsReadAsRawStamps(t *testing.T) {
 	r := recorderIn(t, dir, 0, 0)
 	r.Exchange(exchangeOf(1))
 	r.Exchange(exchangeOf(2))
-	if err := r.Close(1); err != nil || r.Written != 2 || r.Lost != 0 {
+	far := exchangeOf(12)
+	far.Src, far.Dst = 1019, 1008
+	r.Exchange(far)
+	if err := r.Close(1); err != nil || r.Written != 3 || r.Lost != 0 {
 		t.Fatalf("%v; %d written, %d lost", err, r.Written, r.Lost)
 	}
 	f := stampsOf(t, filepath.Join(dir, "probes_node3.jsonl"))
 	want := clockfile.Stamp{Src: 3, Dst: 1, Seq: 2, T1: 1_760_000_000_002_000_000, T2: 1_760_000_000_002_001_000, T3: 1_760_000_000_002_003_000, T4: 1_760_000_000_002_004_000}
-	if f.Kind != clockfile.KindStamps || len(f.Stamps) != 2 || f.Stamps[1] != want || f.Skipped != 0 || len(f.Warnings) != 0 {
+	if f.Kind != clockfile.KindStamps || len(f.Stamps) != 3 || f.Stamps[1] != want || f.Skipped != 0 || len(f.Warnings) != 0 {
 		t.Errorf("read back: %+v", f)
+	}
+	if s := f.Stamps[2]; s.Src != 1019 || s.Dst != 1008 || s.Seq != 12 {
+		t.Errorf("read back: %+v", s)
 	}
 	if len(f.Starts) != 0 {
 		t.Errorf("the first line says nothing of the start of a trace, and was taken for %+v", f.Starts)
