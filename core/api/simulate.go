@@ -9,6 +9,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/recording/origin"
+	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/simulator/ptx"
 	"github.com/prlx-go/prlx/core/simulator/simt"
 	"github.com/prlx-go/prlx/core/simulator/simulation"
@@ -191,7 +192,7 @@ type simulateLaunchRequest struct {
 	MaxFindings     int                  `json:"max_findings"`
 	MaxInstructions *uint64              `json:"max_instructions"` // absent: as many as a launch has by itself; 0: no limit
 	Heap            uint64               `json:"heap"`             // bytes that malloc takes from; 0: as they are, 8 MiB at first
-	Record          *simulation.Record   `json:"record"`
+	Record          *recorder.Record     `json:"record"`
 	Watch           *simulation.Watch    `json:"watch"`
 	Origin          *origin.Origin       `json:"origin"` // null: no compiler of graphs made the kernel
 }
