@@ -30,6 +30,10 @@ func (c *Core) machineOperations(name string) (Op, bool) {
 		return typed(c.simulateArrays), true
 	case "simulate_forget":
 		return typed(c.simulateForget), true
+	case "arena_prepare":
+		return typed(c.prepareArena), true
+	case "arena_collect":
+		return typed(c.collectArena), true
 	}
 	return nil, false
 }

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/recording/recorder"
-
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 	"github.com/prlx-go/prlx/core/simulator/simt/target"
 	"github.com/prlx-go/prlx/core/simulator/simulation"

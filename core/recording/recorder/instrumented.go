@@ -6,6 +6,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/recording/observe"
 	"github.com/prlx-go/prlx/core/recording/observe/arena"
+	"github.com/prlx-go/prlx/core/recording/site"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 )
 
@@ -143,6 +144,28 @@ func (a *Arena) Collect(r *Recorder) error {
 	}
 	a.note(r.writer.Note, left)
 	return nil
+}
+
+// Write makes a recording of what a kernel left in its arena, wherever it ran. What else a launch wrote, nobody looked at: the recording has the sums
+// of its statements and no array.
+func Write(l *Launch, r *Record, a *Arena) (*Recorded, error) {
+	rec, err := New(l, r, site.NewTable(a.Table.Sites), warptrace.MeansInstrumented)
+	if err != nil {
+		return nil, err
+	}
+	defer rec.Abort()
+	rec.Note(a.Table.Warning)
+	if err := a.Collect(rec); err != nil {
+		return nil, err
+	}
+	if !r.NoWritten {
+		o := &warptrace.Outputs{Coverage: warptrace.Coverage{Values: rec.mode == warptrace.ModeValues}}
+		a.Stored(o)
+		if err := rec.Outputs(o); err != nil {
+			return nil, err
+		}
+	}
+	return rec.Commit()
 }
 
 // note says what is not in the recording.

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/recording/recorder"
-
 	"github.com/prlx-go/prlx/core/recording/observe"
+	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 	"github.com/prlx-go/prlx/core/simulator/simt"
 )

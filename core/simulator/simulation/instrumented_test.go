@@ -10,11 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/recording/recorder"
-
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/recording/observe"
 	"github.com/prlx-go/prlx/core/recording/observe/arena"
+	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 	"github.com/prlx-go/prlx/core/simulator/ptx"
 	"github.com/prlx-go/prlx/core/simulator/simt"

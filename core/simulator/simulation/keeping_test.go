@@ -6,9 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/recording/recorder"
-
 	"github.com/prlx-go/prlx/core/recording/observe"
+	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 )
 

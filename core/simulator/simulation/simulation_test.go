@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/recording/recorder"
-
 	"github.com/prlx-go/prlx/core/recording/site"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 	"github.com/prlx-go/prlx/core/simulator/simt"

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/recording/recorder"
-
 	"github.com/prlx-go/prlx/core/recording/observe/arena"
+	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/simulator/simt"
 	"github.com/prlx-go/prlx/core/simulator/simt/execute"
 	"github.com/prlx-go/prlx/core/simulator/simt/memory"
