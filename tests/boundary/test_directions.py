@@ -48,7 +48,7 @@ FLOORS = (
     ("_session",),
     ("_open", "_pytest", "_doctor"),
     # kernels without a GPU
-    ("hooks.cuda_places", "hooks.launch", "hooks.registers", "hooks.texts"),
+    ("hooks.cuda_places", "hooks.launch", "hooks.registers", "hooks.target", "hooks.texts"),
     ("hooks.arrays",),
     ("hooks.freed", "hooks.instrument", "_standing"),
     ("hooks.simulator", "hooks.triton"),

@@ -184,6 +184,27 @@ func (p *Program) Params(kernel string) ([]Param, error) {
 	return nil, fault.Usagef("%s has no kernel %q", p.name, kernel)
 }
 
+// Variable copies bytes from a place in a .global or .const variable, or to it where write says so, while no kernel of the module runs. It returns how
+// many bytes the variable has.
+func (p *Program) Variable(name string, offset uint64, b []byte, write bool) (uint64, error) {
+	p.running.Lock()
+	defer p.running.Unlock()
+	held, ok := p.variables.Bytes(name)
+	if !ok {
+		return 0, fault.Usagef("%s has no variable %q", p.name, name)
+	}
+	n := uint64(len(held))
+	if offset > n || uint64(len(b)) > n-offset {
+		return n, fault.Usagef("%d bytes from byte %d on: the variable %s has %d", len(b), offset, name, n)
+	}
+	if write {
+		copy(held[offset:], b)
+	} else {
+		copy(b, held[offset:])
+	}
+	return n, nil
+}
+
 // Reset gives the .global variables of the module their initial values again.
 func (p *Program) Reset() {
 	p.running.Lock()
