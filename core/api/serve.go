@@ -48,7 +48,7 @@ func (c *Core) serveDevice(j *job.Job, r *serveDeviceRequest) (*serveDeviceDocum
 	defer func() { _ = syscall.Munmap(shared) }()
 	pipe := os.NewFile(uintptr(r.Pipe), "the pipe")
 	if pipe == nil {
-		return nil, fault.Usagef("%d is no descriptor", r.Pipe)
+		return nil, fault.Usagef("this process has no descriptor %d", r.Pipe)
 	}
 	defer pipe.Close()
 	stop := context.AfterFunc(j.Context(), func() { _ = pipe.Close() })

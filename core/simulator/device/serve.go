@@ -16,8 +16,8 @@ const (
 	mostRequest = 1 << 28
 )
 
-// Serve answers operations that come over a pipe until the caller closes it. A frame that is none ends the conversation with an error: who sent it
-// has lost count.
+// Serve answers operations that come over a pipe until the caller closes it. Bytes that begin no request end the conversation with an error:
+// who sent them has lost count.
 func Serve(pipe io.ReadWriter, do func(op string, request []byte) (reply []byte)) error {
 	head := make([]byte, frameHead)
 	for {
