@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 _MOST_DEEP = 60  # names and operations that are followed into each other
 _MOST_STEPS = 30_000  # pairs of expressions that are looked at
@@ -28,12 +28,21 @@ class At:
     made: bool = False  # of terms that stand apart in the text
 
 
+Same = Callable[[At, At], bool]
+"""Whether an expression of B and one of A are known to have the same value."""
+
+
+def _unknown(_b: At, _a: At) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class Spot:
     """An expression of B in whose place A has another one."""
 
     b: At
     a: At
+    late: bool = False  # another spot is as good, and more often meant
 
 
 class Text:
@@ -77,27 +86,31 @@ class Text:
     def assigned(self, name: str) -> list[int]:
         return [k for k, names in enumerate(self._binds) if name in names]
 
+    def assigned_by(self, k: int) -> list[str]:
+        return [*self._binds[k]]
 
-def spots(b: Text, a: Text) -> list[Spot]:
+
+def spots(b: Text, a: Text, same: Same = _unknown) -> list[Spot]:
     """Where B computes something else than A, the smallest expressions of it."""
-    return _Matching(b, a).run()
+    return _Matching(b, a, same).run()
 
 
-def with_a(b: Text, a: Text, spot: Spot) -> str:
+def with_a(b: Text, a: Text, spot: Spot, same: Same = _unknown) -> str:
     """The statement of B with what A has at a spot, in B's names."""
-    return _put(b.trees[spot.b.k], spot.b.node, _Matching(b, a).translated(spot.a, spot.b.k))
+    return _put(b.trees[spot.b.k], spot.b.node, _Matching(b, a, same).translated(spot.a, spot.b.k))
 
 
-def with_b(b: Text, a: Text, spot: Spot) -> str:
+def with_b(b: Text, a: Text, spot: Spot, same: Same = _unknown) -> str:
     """The statement of A with what B has at a spot, in A's names."""
-    return _put(a.trees[spot.a.k], spot.a.node, _Matching(a, b).translated(spot.b, spot.a.k))
+    matching = _Matching(a, b, lambda x, y: same(y, x))
+    return _put(a.trees[spot.a.k], spot.a.node, matching.translated(spot.b, spot.a.k))
 
 
 class _Matching:
     """Two versions that are held against each other."""
 
-    def __init__(self, b: Text, a: Text) -> None:
-        self._b, self._a = b, a
+    def __init__(self, b: Text, a: Text, known: Same = _unknown) -> None:
+        self._b, self._a, self._known = b, a, known
         self._steps = 0
         self._same: dict[
             tuple[int, int, int, int], tuple[bool, At, At]
@@ -168,7 +181,9 @@ class _Matching:
         return cost
 
     def _equal(self, b: At, a: At, deep: int = 0) -> bool:
-        """Whether both compute the same, as far as names can be followed."""
+        """Whether both compute the same, as far as that was seen or names can be followed."""
+        if self._known(b, a):
+            return True
         self._steps += 1
         if self._steps > _MOST_STEPS:
             return False
@@ -182,6 +197,8 @@ class _Matching:
 
     def _differ(self, b: At, a: At, deep: int) -> list[Spot]:
         """Where an expression of B is not that of A."""
+        if self._known(b, a):
+            return []
         self._steps += 1
         if deep > _MOST_DEEP or self._steps > _MOST_STEPS:
             return [Spot(b, a)]
@@ -221,9 +238,14 @@ class _Matching:
             return [Spot(b, a)] if inside else self._differ(b, theirs, deep)
         if ours is not None and self._equal(ours, a, deep):
             return []
+        if ours is not None and self._is_another(b, a, deep):
+            return [Spot(b, a)]
+        if ours is not None and any(self._equal(b, part, deep) for part in _within(a)):
+            # What is lost can have stood where the name is made, or around it where it is used: a term rather there, a call here.
+            made = isinstance(a.node, ast.BinOp)
+            return [Spot(b, a, late=made), *(replace(one, late=not made) for one in self._differ(ours, a, deep))]
         if ours is not None:
-            inside = any(self._equal(b, part, deep) for part in _within(a))
-            return [Spot(b, a)] if inside or self._is_another(b, a, deep) else self._differ(ours, a, deep)
+            return self._differ(ours, a, deep)
         return self._differ(b, theirs, deep) if theirs is not None else [Spot(b, a)]
 
     def _paired(self, k: int, i: int) -> bool:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ._matching import Text, spots, with_a, with_b
+from ._values import Values
 
 _MOST_LINES = 2000
 _MOST_OTHERS = 3  # statements of A that are tried in the place of one of B, besides the one that it was
@@ -145,6 +146,7 @@ class Mix:
         1  # 0: as A has it, once names are followed; 1: by A's text or a small edit; 2: by another statement of A
     )
     back: str = ""  # for rank 0, the text of A with what B has there
+    late: bool = False  # another one of that rank is more often meant
 
 
 class Versions:
@@ -158,6 +160,7 @@ class Versions:
         self.b = [Statement(one.line, one.indent, _renamed(one.text, names)) for one in self.b]
         self.changes = _changes(self.a, self.b)
         self._matched: dict[int, list[Mix]] | None = None
+        self.values = Values({}, {})
 
     def matched(self, change: Change) -> list[Mix]:
         """Texts of B in which one expression of a statement is what A has in its place, whatever both call it."""
@@ -169,14 +172,15 @@ class Versions:
         b, a = Text([one.text for one in self.b]), Text([one.text for one in self.a])
         of = {change.b: change for change in self.changes if change.b is not None}
         found: dict[int, list[Mix]] = {}
-        for spot in spots(b, a):
+        same = self.values.same
+        for spot in spots(b, a, same):
             k, i = spot.b.k, spot.a.k
-            text, back = with_a(b, a, spot), with_b(b, a, spot)
+            text, back = with_a(b, a, spot, same), with_b(b, a, spot, same)
             if k not in of or not text or text == self.b[k].text:
                 continue
             mix = self._instead(of[k], text)
             reverse = _with(self.heads[0], self.a, i, back) if back else ""
-            found.setdefault(k, []).append(Mix(mix.change, mix.text, 0, mix.size, 0, reverse))
+            found.setdefault(k, []).append(Mix(mix.change, mix.text, 0, mix.size, 0, reverse, spot.late))
         return found
 
     def shown(self, change: Change) -> tuple[str, Statement]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from ._errors import PrlxError
 from ._inputs import Inputs, beside, read
 from ._mixing import Change, Mix, Versions, head_of, statements, written
+from ._values import SUMS, Noted, Values, does, noting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,6 +58,7 @@ class Candidate:
     size: int  # words of the statement that it changed
     rank: int  # 0: an expression as A has it, once names are followed; 1: A's text, or a small edit; 2: another statement of A
     leans: bool  # that repair leaves out what other changed statements compute for this one
+    late: bool = False  # another repair of that rank is more often meant
 
     def row(self) -> dict[str, Any]:
         """As documents have it."""
@@ -78,7 +80,7 @@ class Tried:
     def best(self) -> Candidate | None:
         """The statement without which B writes what A writes, by the smallest mix; None where none does."""
         found = [one for one in self.candidates if one.repairs]
-        return min(found, key=lambda one: (one.rank, one.more, one.size, not one.breaks)) if found else None
+        return min(found, key=lambda one: (one.rank, one.late, one.more, one.size, not one.breaks)) if found else None
 
     @property
     def sure(self) -> bool:
@@ -191,6 +193,7 @@ def _search(bench: _Bench, a: Mapping[str, Any], b: Mapping[str, Any]) -> Tried:
     apart = _distance(right, wrong)
     if apart.none:
         raise _NotTriedError("on what A was given both texts write the same")
+    pairs[0][1].values = _noted(bench, a, b, *pairs[0])
     trials = [_Trial(bench, a, b, right, apart, *pair, change) for pair in pairs for change in pair[1].changes]
     _run([(one, mix) for one in trials for mix in one.versions.matched(one.change)], bench)
     matched = any(one.is_whole for one in trials)
@@ -207,7 +210,7 @@ def _search(bench: _Bench, a: Mapping[str, Any], b: Mapping[str, Any]) -> Tried:
 
 def _run(mixes: list[tuple[_Trial, Mix]], bench: _Bench) -> None:
     """Run mixed texts, the smallest changes first: whoever undoes most undoes what is wrong among the rest."""
-    for trial, mix in sorted(mixes, key=lambda pair: (pair[1].rank, pair[1].more, pair[1].size)):
+    for trial, mix in sorted(mixes, key=lambda pair: (pair[1].rank, pair[1].late, pair[1].more, pair[1].size)):
         if bench.runs >= MOST_RUNS:
             return
         trial.repair(mix)
@@ -223,23 +226,23 @@ class _Trial:
         self._bench, self._a, self._b, self._right, self._apart = bench, a, b, right, apart
         self._names, self._files = names, files
         self.versions, self.change = versions, change
-        self._best: tuple[int, int, int] | None = None  # rank, more statements, and words, of the best repair
+        self._best: tuple[int, bool, int, int] | None = None  # rank, late, more statements, and words, of the best repair
         self._back = ""  # the text of A with the same of B
         self._did = self._breaks = False
 
     @property
     def is_whole(self) -> bool:
         """Whether undoing it alone repairs B."""
-        return self._best is not None and self._best[1] == 0
+        return self._best is not None and self._best[2] == 0
 
     def repair(self, mix: Mix) -> None:
         """Run a text of B with the statement undone, where that could be a smaller repair than is known."""
-        if self._best is not None and (mix.rank, mix.more, mix.size) >= self._best:
+        if self._best is not None and (mix.rank, mix.late, mix.more, mix.size) >= self._best:
             return
         got = self._bench.run(self._b["functions"], self._b, {self._names[1]: mix.text})
         self._did = self._did or not isinstance(got, str)
         if not isinstance(got, str) and _like(got, self._right, self._apart):
-            self._best, self._back = (mix.rank, mix.more, mix.size), mix.back
+            self._best, self._back = (mix.rank, mix.late, mix.more, mix.size), mix.back
 
     def confirm(self) -> None:
         """Run A with the statement as B has it, where B without it is repaired."""
@@ -253,11 +256,27 @@ class _Trial:
         """What came of it."""
         side, statement = self.versions.shown(self.change)
         file = self._files[1 if side == "B" else 0]
-        rank, more, size = self._best or (0, 0, 0)
+        rank, late, more, size = self._best or (0, False, 0, 0)
         return Candidate(
             side, file, statement.line, statement.text, self._did, self._best is not None, self._breaks, more, size,
-            rank, bool(self.versions.leans(self.change)),
+            rank, bool(self.versions.leans(self.change)), late,
         )  # fmt: skip
+
+
+def _noted(
+    bench: _Bench, a: Mapping[str, Any], b: Mapping[str, Any], names: tuple[str, str], versions: Versions, _: Any
+) -> Values:
+    """What the expressions of both versions of the kernel compute; nothing is known of what does not run."""
+    if (names[0], names[1]) != (a["functions"][0]["function"], b["functions"][0]["function"]):
+        return Values({}, {})
+    noted: list[Noted] = []
+    for of, head, body, name in (
+        (b, versions.heads[1], versions.b, names[1]), (a, versions.heads[0], versions.a, names[0])
+    ):  # fmt: skip
+        unsafe = {one["function"] for one in of["functions"][1:] if does(one["text"])}
+        text, slots = noting(head, body, unsafe)
+        noted.append(bench.noted(of["functions"], of, {name: text}, slots))
+    return Values(*noted)
 
 
 def _changed(
@@ -338,13 +357,14 @@ class _Bench:
                 yield
 
     def run(
-        self, functions: Sequence[Mapping[str, Any]], of: Mapping[str, Any], changed: Mapping[str, str]
-    ) -> list[np.ndarray[Any, Any]] | str:
+        self, functions: Sequence[Mapping[str, Any]], of: Mapping[str, Any], changed: Mapping[str, str],
+        sums: np.ndarray[Any, Any] | None = None,
+    ) -> list[np.ndarray[Any, Any]] | str:  # fmt: skip
         """What the arrays hold after a launch of a text, by argument; else why it cannot run."""
         self.runs += 1
         try:
             kernel = self._kernel(functions, changed)
-            arrays, arguments = self._arguments(kernel, of["constants"])
+            arrays, arguments = self._arguments(kernel, of["constants"], {} if sums is None else {SUMS: sums})
             options = {row["name"]: _literal(row["value"]) for row in of["constants"] if row["name"] in _OPTIONS}
             kept = {name: options[name] for name in ("num_warps", "num_stages") if name in options}
             grid = self._inputs.head["grid"]
@@ -355,10 +375,23 @@ class _Bench:
             return f"{type(error).__name__}: {str(error).strip().splitlines()[-1:]}"
         return arrays
 
+    def noted(
+        self, functions: Sequence[Mapping[str, Any]], of: Mapping[str, Any], changed: Mapping[str, str],
+        slots: Sequence[tuple[int, str]],
+    ) -> Noted:  # fmt: skip
+        """What a text notes of its expressions."""
+        import numpy as np
+
+        sums = np.zeros(2 * len(slots), np.int64)
+        said = self.run(functions, of, changed, sums)
+        return {} if isinstance(said, str) else {key: (int(sums[2 * i]), int(sums[2 * i + 1])) for i, key in enumerate(slots)}
+
     def _kernel(self, functions: Sequence[Mapping[str, Any]], changed: Mapping[str, str]) -> Any:
         """The kernel of a text, with the functions that it calls."""
         triton = importlib.import_module("triton")
         names = _surroundings(functions)
+        noting = importlib.import_module("prlx._noting")
+        names |= {"prlx_note": noting.note, "prlx_bits": noting.bits}
         made = None
         for one in reversed(functions):  # what is called before who calls it
             text = changed.get(one["function"]) or written(
@@ -372,7 +405,9 @@ class _Bench:
             made = names[one["function"]] = triton.jit(names[one["function"]])
         return made
 
-    def _arguments(self, kernel: Any, constants: Sequence[Mapping[str, Any]]) -> tuple[list[Any], dict[str, Any]]:
+    def _arguments(
+        self, kernel: Any, constants: Sequence[Mapping[str, Any]], more: Mapping[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
         """The arrays, and all arguments by name."""
         import numpy as np
 
@@ -384,6 +419,7 @@ class _Bench:
             piece[:] = np.frombuffer(given, np.uint8)
             memory.append(piece)
         known = {row["name"]: _literal(row["value"]) for row in constants if row["name"] in kernel.arg_names}
+        known |= more
         arrays = []
         for row in self._inputs.head["params"]:
             if row["name"] not in kernel.arg_names:

@@ -1,0 +1,52 @@
+"""Called from kernels whose text notes what its expressions compute: a sum of their bits, mixed with where each stands.
+
+Needs Triton; the text that calls this is written by ``_values``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import triton
+import triton.language as tl
+
+_INTEGERS = {8: tl.int8, 16: tl.int16, 32: tl.int32, 64: tl.int64}
+
+
+@tl.core.builtin
+def bits(value: Any, _semantic: Any = None) -> Any:
+    """The bits of a number, or of each of a block, as whole numbers in which their type counts, too; one zero for anything else."""
+    try:
+        one = _semantic.to_tensor(value)
+    except TypeError:
+        one = None
+    if not isinstance(one, tl.tensor):
+        return _semantic.splat(_semantic.scalar_constant(0, tl.int64), [1])
+    kind = one.type.scalar
+    if kind.is_floating():
+        one = _semantic.bitcast(one, _INTEGERS[kind.primitive_bitwidth])
+    one = _semantic.cast(one, tl.int64)
+    if not one.type.is_block():
+        one = _semantic.splat(one, [1])
+    return one.__xor__(sum(ord(letter) << 8 * (i % 7) for i, letter in enumerate(str(kind))), _semantic=_semantic)
+
+
+@tl.core.builtin
+def form(value: Any, _semantic: Any = None) -> Any:
+    """A number for the shape of a block."""
+    code = 1
+    for one in value.shape:
+        code = code * 65537 + int(tl.core._unwrap_if_constexpr(one))
+    return tl.constexpr(code % (1 << 40))
+
+
+@triton.jit
+def note(sums, slot, value):  # type: ignore[no-untyped-def]
+    """Add what a pass of a program computed to what is noted in a slot."""
+    flat = tl.reshape(value, [value.numel])
+    program = tl.program_id(0) * 31 + tl.program_id(1) * 1009 + tl.program_id(2) * 65003
+    mixed = flat ^ ((tl.arange(0, value.numel) + program * 7919).to(tl.int64) * 2862933555777941757)
+    mixed = (mixed ^ (mixed >> 31)) * 3202034522624059733
+    mixed = (mixed ^ (mixed >> 29)) * 3935559000370003845
+    tl.atomic_add(sums + slot * 2, tl.sum(mixed ^ (mixed >> 32), 0))
+    tl.atomic_add(sums + slot * 2 + 1, form(value))
