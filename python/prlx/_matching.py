@@ -86,6 +86,10 @@ class Text:
     def assigned(self, name: str) -> list[int]:
         return [k for k, names in enumerate(self._binds) if name in names]
 
+    def variables(self) -> list[At]:
+        """What is assigned to variables."""
+        return [At(k, node) for k, names in enumerate(self._binds) for node in names.values() if node is not None]
+
     def assigned_by(self, k: int) -> list[str]:
         return [*self._binds[k]]
 
@@ -176,7 +180,7 @@ class _Matching:
 
     def _cost(self, b: At, a: At) -> int:
         done = set(self._done)
-        cost = sum(_size(one.b.node) + _size(one.a.node) for one in self._differ(b, a, 0))
+        cost = sum(_size(one.b.node) + _size(one.a.node) for one in self._differ(b, a, 0) if not one.late)
         self._done = done
         return cost
 
@@ -212,8 +216,21 @@ class _Matching:
         ours, theirs = _children(x), _children(y)
         if len(ours) != len(theirs) or [name for name, _ in ours] != [name for name, _ in theirs]:
             return [Spot(b, a)]
-        parts = [self._differ(At(b.k, p), At(a.k, q), deep + 1) for (_, p), (_, q) in zip(ours, theirs, strict=True)]
-        return _lifted(parts, b, a)
+        left, right = [At(b.k, part) for _, part in ours], [At(a.k, part) for _, part in theirs]
+        if _commutes(x):
+            right = [*right[:-2], *self._in_order(left[-2:], right[-2:])]
+        return _lifted([self._differ(p, q, deep + 1) for p, q in zip(left, right, strict=True)], b, a)
+
+    def _in_order(self, ours: Sequence[At], theirs: Sequence[At]) -> list[At]:
+        """Expressions of A in the order of those of B which they are most like."""
+        if len(ours) < 2:
+            return list(theirs)
+        costs = sorted((self._cost(b, a), i, j) for i, b in enumerate(ours) for j, a in enumerate(theirs))
+        places: dict[int, int] = {}
+        for _, i, j in costs:
+            if i not in places and j not in places.values():
+                places[i] = j
+        return [theirs[places[i]] for i in range(len(ours))]
 
     def _names(self, b: At, a: At, deep: int) -> list[Spot]:
         """A name on either side, and what it stands for."""
@@ -241,12 +258,26 @@ class _Matching:
         if ours is not None and self._is_another(b, a, deep):
             return [Spot(b, a)]
         if ours is not None and any(self._equal(b, part, deep) for part in _within(a)):
-            # What is lost can have stood where the name is made, or around it where it is used: a term rather there, a call here.
-            made = isinstance(a.node, ast.BinOp)
-            return [Spot(b, a, late=made), *(replace(one, late=not made) for one in self._differ(ours, a, deep))]
+            return self._lost(b, ours, a, deep)
         if ours is not None:
             return self._differ(ours, a, deep)
         return self._differ(b, theirs, deep) if theirs is not None else [Spot(b, a)]
+
+    def _lost(self, b: At, ours: At, a: At, deep: int) -> list[Spot]:
+        """What B lost around a name: that can have stood where the name is made, or where it is used.
+
+        Of a variable that A has, too, it was lost where that is used. Of one that B alone has it is rather a term or factor that
+        was lost where it is made, and a call where it is used.
+        """
+        there = self._differ(ours, a, deep)
+        made = isinstance(a.node, ast.BinOp) or not any(one.b.node is ours.node for one in there)
+        return _either(Spot(b, a), there, made_first=made and not self._is_shared(ours, deep))
+
+    def _is_shared(self, value: At, deep: int) -> bool:
+        """Whether A has a variable of that value as well; another name of B for one is none."""
+        if isinstance(value.node, ast.Name):
+            return False
+        return any(self._equal(value, one, deep) for one in self._a.variables())
 
     def _paired(self, k: int, i: int) -> bool:
         """Whether two statements that assign no expression stand for each other: loops in their order, else equal texts."""
@@ -287,6 +318,8 @@ class _Matching:
     def _sums(self, b: At, a: At, deep: int) -> list[Spot]:
         """Sums, products and conditions: in any order, and of parts that a name can hold."""
         ours, theirs = self._terms(b), self._terms(a)
+        whole = [*theirs]
+        parts = [(one[1], value) for one in ours if one[0] and (value := self._b.follow(one[1])) is not None]
         for _ in range(_MOST_WIDER):
             self._cancel(ours, theirs, deep)
             if (
@@ -299,15 +332,41 @@ class _Matching:
                 break
         if not ours and not theirs:
             return []
+        if not ours and (lost := self._fewer(b, a, parts, whole, theirs, deep)):
+            return lost
         if not any(one[0] for one in [*ours, *theirs]):
             ours, theirs = ([(True, one[1]) for one in terms] for terms in (ours, theirs))
         x, y = _joined(ours, b), _joined(theirs, a)
-        if len(ours) > 1 and len(ours) == len(theirs) and all(p[0] == q[0] for p, q in zip(ours, theirs, strict=True)):
-            return _lifted([self._differ(p[1], q[1], deep + 1) for p, q in zip(ours, theirs, strict=True)], b, a)
+        if len(ours) > 1 and sorted(one[0] for one in ours) == sorted(one[0] for one in theirs):
+            signs = (True, False)
+            left = [one[1] for sign in signs for one in ours if one[0] == sign]
+            right = [q for sign in signs for q in self._in_order(
+                [one[1] for one in ours if one[0] == sign], [one[1] for one in theirs if one[0] == sign])]  # fmt: skip
+            return _lifted([self._differ(p, q, deep + 1) for p, q in zip(left, right, strict=True)], b, a)
         if x is None or y is None or 1 not in (len(ours), len(theirs)):
             return [Spot(b, a)]
         again = _sum(x.node) is _sum(b.node) and _sum(y.node) is _sum(a.node)  # that would not end
         return [Spot(b, a)] if again else self._differ(x, y, deep + 1)
+
+    def _fewer(
+        self, b: At, a: At, names: Sequence[tuple[At, At]], whole: Sequence[tuple[bool, At]],
+        lost: Sequence[tuple[bool, At]], deep: int,
+    ) -> list[Spot]:  # fmt: skip
+        """Terms that B lost, where they can have stood in a part of the sum that B gives a name."""
+        found = []
+        for name, value in names:
+            twin = next((one for one in whole if one[0] and one not in lost and self._equal(name, one[1], deep)), None)
+            more = None if twin is None else _joined([one for one in whole if one is twin or one in lost], a)
+            if more is not None:
+                is_offset = len(names) == 1 and self._is_argument(b)
+                made = is_offset and not self._is_shared(value, deep)
+                found += _either(Spot(b, a), self._differ(value, more, deep), made_first=made)
+        return found
+
+    def _is_argument(self, at: At) -> bool:
+        """Whether a sum of two begins with an argument, as what is loaded with an offset does."""
+        left = at.node.left if isinstance(at.node, ast.BinOp) else at.node
+        return isinstance(left, ast.Name) and self._b.definition(left.id, at.k) is None
 
     def _terms(self, at: At) -> list[tuple[bool, At]]:
         """The terms of a sum with their signs, and so the factors of a product."""
@@ -447,6 +506,16 @@ def _mirrored(node: ast.expr) -> ast.expr:
     return node
 
 
+def _commutes(node: ast.expr) -> bool:
+    """Whether the last two parts of an expression can be exchanged."""
+    if isinstance(node, ast.Call):
+        name = ast.unparse(node.func).rpartition(".")[2]
+        return name in ("maximum", "minimum") and len(node.args) == 2 and not node.keywords
+    if isinstance(node, ast.Compare):
+        return len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq))
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor)
+
+
 def _alike(x: ast.expr, y: ast.expr) -> bool:
     """Whether two nodes of one kind are the same but for their parts."""
     if isinstance(x, ast.Constant) and isinstance(y, ast.Constant):
@@ -485,6 +554,11 @@ def _joined(terms: Sequence[tuple[bool, At]], whole: At) -> At | None:
         if one is not first:
             node = ast.BinOp(node, kind() if one[0] else ast.Sub(), one[1].node)
     return At(first[1].k, node, made=len(terms) > 1)
+
+
+def _either(used: Spot, made: Sequence[Spot], *, made_first: bool) -> list[Spot]:
+    """What was lost where a name is used, or where it is made."""
+    return [replace(used, late=made_first), *(replace(one, late=one.late or not made_first) for one in made)]
 
 
 def _lifted(parts: Sequence[list[Spot]], b: At, a: At) -> list[Spot]:
