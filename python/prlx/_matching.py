@@ -16,6 +16,9 @@ _MOST_WIDER = 8  # names in a sum that are followed into sums of their own
 _MOST_WRITTEN = 40  # names in whose place what they stand for is written
 _SUMS: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Add, ast.Sub: ast.Add, ast.Mult: ast.Mult,
                                                        ast.BitAnd: ast.BitAnd, ast.BitOr: ast.BitOr}  # fmt: skip
+BARE = "bare"
+_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt,
+                                                      ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}  # fmt: skip
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 
@@ -26,6 +29,11 @@ class At:
     k: int
     node: ast.expr
     made: bool = False  # of terms that stand apart in the text
+    view: str = ""  # an index as "[:, None]" that is yet to be taken of it, or BARE: those in it are yet to be left out
+
+    def part(self, node: ast.expr) -> At:
+        """An expression within it, or which it stands for."""
+        return replace(self, node=node, made=False)
 
 
 Same = Callable[[At, At], bool]
@@ -67,7 +75,8 @@ class Text:
         if not isinstance(at.node, ast.Name):
             return None
         d = self.definition(at.node.id, at.k)
-        return None if d is None else self.value(at.node.id, d)
+        value = None if d is None else self.value(at.node.id, d)
+        return None if value is None else replace(value, view=at.view)
 
     def names(self, k: int) -> list[str]:
         """The variables that are assigned above a statement, the nearest first."""
@@ -116,9 +125,7 @@ class _Matching:
     def __init__(self, b: Text, a: Text, known: Same = _unknown) -> None:
         self._b, self._a, self._known = b, a, known
         self._steps = 0
-        self._same: dict[
-            tuple[int, int, int, int], tuple[bool, At, At]
-        ] = {}  # with what the numbers are of, which so stays
+        self._same: dict[tuple[int, int, int, int, str], tuple[bool, At, At]] = {}  # with whose numbers they are, which so stay
         self._written = 0
         self._done: set[tuple[int, int]] = set()  # pairs of definitions that are told apart already
 
@@ -191,7 +198,7 @@ class _Matching:
         self._steps += 1
         if self._steps > _MOST_STEPS:
             return False
-        key = (id(b.node), b.k, id(a.node), a.k)
+        key = (id(b.node), b.k, id(a.node), a.k, a.view)
         if key not in self._same:
             self._same[key] = (False, b, a)
             done, self._done = self._done, set()
@@ -208,6 +215,9 @@ class _Matching:
             return [Spot(b, a)]
         if isinstance(b.node, ast.Name) or isinstance(a.node, ast.Name):
             return self._names(b, a, deep + 1)
+        again = _seen_otherwise(b, a)
+        if again is not None:
+            return self._differ(*again, deep + 1)
         x, y = _mirrored(b.node), _mirrored(a.node)
         if isinstance(x, ast.BinOp) and isinstance(y, ast.BinOp) and _sum(x) is not None and _sum(x) is _sum(y):
             return self._sums(b, a, deep + 1)
@@ -216,9 +226,11 @@ class _Matching:
         ours, theirs = _children(x), _children(y)
         if len(ours) != len(theirs) or [name for name, _ in ours] != [name for name, _ in theirs]:
             return [Spot(b, a)]
-        left, right = [At(b.k, part) for _, part in ours], [At(a.k, part) for _, part in theirs]
+        left, right = [b.part(one) for _, one in ours], [a.part(one) for _, one in theirs]
         if _commutes(x):
             right = [*right[:-2], *self._in_order(left[-2:], right[-2:])]
+            if _is_where(x) and right[-1].node is theirs[-2][1]:
+                left[1], right[1] = _turned(left[1], right[1])
         return _lifted([self._differ(p, q, deep + 1) for p, q in zip(left, right, strict=True)], b, a)
 
     def _in_order(self, ours: Sequence[At], theirs: Sequence[At]) -> list[At]:
@@ -378,7 +390,7 @@ class _Matching:
                 waiting.append((positive == (not isinstance(node.op, ast.Sub)), node.right))
                 waiting.append((positive, node.left))
             else:
-                found.append((positive, At(at.k, node)))
+                found.append((positive, at.part(node)))
         return found
 
     def _cancel(self, ours: list[tuple[bool, At]], theirs: list[tuple[bool, At]], deep: int) -> None:
@@ -406,7 +418,19 @@ class _Matching:
         node = copy.deepcopy(a.node)
         if deep > _MOST_DEEP:
             return node
-        return _Renaming(self, a.k, k, deep).visit(node)  # type: ignore[no-any-return]
+        made: ast.expr = _Renaming(self, a, k, deep).visit(node)
+        if a.view and a.view != BARE:
+            made = ast.parse(f"({ast.unparse(ast.fix_missing_locations(made))}){a.view}", mode="eval").body
+        return made
+
+    def held(self, a: At, k: int) -> ast.expr | None:
+        """The variable of B that holds an expression of A at a statement."""
+        for own in self._b.names(k):
+            at = At(k, ast.Name(own, ast.Load()))
+            value = self._b.follow(at)
+            if self._known(at, a) or (value is not None and self._known(value, a)):
+                return at.node
+        return None
 
     def named(self, name: ast.Name, i: int, k: int, deep: int) -> ast.expr:
         """A name of A, as B has it at a statement: B's name for that, or its variable of that name, else what it stands for."""
@@ -427,11 +451,21 @@ class _Matching:
 
 
 class _Renaming(ast.NodeTransformer):
-    def __init__(self, matching: _Matching, i: int, k: int, deep: int) -> None:
-        self._matching, self._i, self._k, self._deep = matching, i, k, deep
+    def __init__(self, matching: _Matching, a: At, k: int, deep: int) -> None:
+        self._matching, self._a, self._k, self._deep = matching, a, k, deep
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, ast.expr) and not isinstance(node, (ast.Name, ast.Constant)):
+            bare = _stretched(node) if self._a.view == BARE else None
+            if bare is not None:
+                return self.visit(bare[0])
+            held = self._matching.held(At(self._a.k, node), self._k)
+            if held is not None:
+                return held
+        return super().visit(node)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self._matching.named(node, self._i, self._k, self._deep)
+        return self._matching.named(node, self._a.k, self._k, self._deep)
 
 
 class _Put(ast.NodeTransformer):
@@ -510,10 +544,62 @@ def _commutes(node: ast.expr) -> bool:
     """Whether the last two parts of an expression can be exchanged."""
     if isinstance(node, ast.Call):
         name = ast.unparse(node.func).rpartition(".")[2]
-        return name in ("maximum", "minimum") and len(node.args) == 2 and not node.keywords
+        return _is_where(node) or (name in ("maximum", "minimum") and len(node.args) == 2 and not node.keywords)
     if isinstance(node, ast.Compare):
         return len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq))
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor)
+
+
+def _is_where(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and ast.unparse(node.func).endswith("where")
+        and len(node.args) == 3
+        and not node.keywords
+    )
+
+
+def _turned(b: At, a: At) -> tuple[At, At]:
+    """Conditions of which one is to be the opposite of the other, as two that are to be the same."""
+    if isinstance(b.node, ast.UnaryOp):
+        return b.part(b.node.operand), a
+    return b, a.part(_opposite(a.node))
+
+
+def _opposite(node: ast.expr) -> ast.expr:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Invert, ast.Not)):
+        return node.operand
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _OPPOSITE:
+        return ast.Compare(node.left, [_OPPOSITE[type(node.ops[0])]()], node.comparators)
+    return ast.UnaryOp(ast.Invert(), node)
+
+
+def _seen_otherwise(b: At, a: At) -> tuple[At, At] | None:
+    """Two expressions of which one is negated, or stretched to another shape as a whole, without that; else None."""
+    if isinstance(b.node, ast.UnaryOp) != isinstance(a.node, ast.UnaryOp):
+        inverted = [one.node for one in (b, a) if isinstance(one.node, ast.UnaryOp)]
+        other = a.node if isinstance(b.node, ast.UnaryOp) else b.node
+        if isinstance(inverted[0].op, (ast.Invert, ast.Not)) and isinstance(other, (ast.Compare, ast.Name)):
+            return _turned(b, a)
+    ours, theirs = _stretched(b.node), _stretched(a.node)
+    if ours is not None and theirs is None:
+        return b.part(ours[0]), replace(a, view=BARE)
+    if theirs is not None and ours is None:
+        return b, replace(a.part(theirs[0]), view=a.view or theirs[1])
+    return None
+
+
+def _stretched(node: ast.expr) -> tuple[ast.expr, str] | None:
+    """What is indexed, and the index, where that only adds dimensions of length one."""
+    if not isinstance(node, ast.Subscript):
+        return None
+    index = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    plain = all(
+        (isinstance(one, ast.Constant) and one.value is None)
+        or (isinstance(one, ast.Slice) and one.lower is one.upper is one.step is None)
+        for one in index
+    )
+    return (node.value, f"[{ast.unparse(node.slice).strip('()')}]") if plain else None
 
 
 def _alike(x: ast.expr, y: ast.expr) -> bool:

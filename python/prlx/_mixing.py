@@ -12,9 +12,9 @@ import textwrap
 import tokenize
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ._matching import Text, spots, with_a, with_b
+from ._matching import At, Text, spots, with_a, with_b
 from ._values import Values
 
 _MOST_LINES = 2000
@@ -147,6 +147,12 @@ class Mix:
     )
     back: str = ""  # for rank 0, the text of A with what B has there
     late: bool = False  # another one of that rank is more often meant
+    leans: bool = False  # it leaves out what other changed statements compute
+
+    @property
+    def order(self) -> tuple[int, bool, int, int]:
+        """The least comes first."""
+        return self.rank, self.late, self.more, self.size
 
 
 class Versions:
@@ -180,7 +186,7 @@ class Versions:
                 continue
             mix = self._instead(of[k], text)
             reverse = _with(self.heads[0], self.a, i, back) if back else ""
-            found.setdefault(k, []).append(Mix(mix.change, mix.text, 0, mix.size, 0, reverse, spot.late))
+            found.setdefault(k, []).append(replace(mix, rank=0, back=reverse, late=spot.late))
         return found
 
     def shown(self, change: Change) -> tuple[str, Statement]:
@@ -197,7 +203,7 @@ class Versions:
     def repairs(self, change: Change) -> list[Mix]:
         """Texts of B with one statement made as A has it: whole, with names spelled out, another in its place, a part of it."""
         text, more = self._mixed(1, change.b, change.a)
-        found = [Mix(change, text, more, self._size(change, change.a))]
+        found = [Mix(change, text, more, self._size(change, change.a), leans=self._leans(change, change.a))]
         if change.b is None or (self.b[change.b].is_head and change.a is None):
             return found
         mine = self.b[change.b]
@@ -205,7 +211,7 @@ class Versions:
         near.sort(key=lambda k: -_likeness(self.a[k], mine))
         for k in near[:_MOST_OTHERS]:
             text, more = self._mixed(1, change.b, k)
-            found.append(Mix(change, text, more, self._size(change, k), 2))
+            found.append(Mix(change, text, more, self._size(change, k), 2, leans=self._leans(change, k)))
         texts = dict.fromkeys([] if change.a is None else _parts(self.a[change.a], mine), 1)
         for place in [change.a, *near[:1]]:
             for one in [] if place is None else self._spelled_out(place, mine):
@@ -218,9 +224,23 @@ class Versions:
             return set()
         return self.b[change.b].uses - (set() if change.a is None else self.a[change.a].uses)
 
-    def leans(self, change: Change) -> set[str]:
-        """What is bypassed and computed by other changed statements."""
-        return self.bypassed(change) & {name for one in self.changes if one != change for name in self.binds(one)}
+    def _leans(self, change: Change, instead: int | None) -> bool:
+        return self._leaves_out(change, set() if instead is None else self.a[instead].uses)
+
+    def _leaves_out(self, change: Change, uses: set[str]) -> bool:
+        """Whether other changed statements compute what B's statement uses, and another in its place does not."""
+        left = set() if change.b is None else self.b[change.b].uses - uses
+        return bool(left & {name for one in self.changes if one != change for name in self.binds(one)})
+
+    def is_fed(self, change: Change) -> bool:
+        """Whether what B's statement uses was seen to be right: some expression of A holds the same."""
+        if change.b is None:
+            return True
+        text = Text([one.text for one in self.b])
+        names = [ast.Name(name, ast.Load()) for name in self.b[change.b].uses]
+        return all(
+            self.values.has(At(change.b, one)) for one in names if text.definition(one.id, change.b) is not None
+        )
 
     def binds(self, change: Change) -> set[str]:
         """What B's statement assigns."""
@@ -242,8 +262,9 @@ class Versions:
         """B with another text of one statement."""
         assert change.b is not None
         mine = self.b[change.b]
-        size = _apart(mine, Statement(mine.line, mine.indent, text))
-        return Mix(change, _with(self.heads[1], self.b, change.b, text), 0, size, rank)
+        one = Statement(mine.line, mine.indent, text)
+        leans = self._leaves_out(change, one.uses)
+        return Mix(change, _with(self.heads[1], self.b, change.b, text), 0, _apart(mine, one), rank, leans=leans)
 
     def _size(self, change: Change, theirs: int | None) -> int:
         empty = Statement(0, 0, "")

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,12 @@ class Candidate:
     rank: int  # 0: an expression as A has it, once names are followed; 1: A's text, or a small edit; 2: another statement of A
     leans: bool  # that repair leaves out what other changed statements compute for this one
     late: bool = False  # another repair of that rank is more often meant
+    fed: bool = True  # what it uses is right, so it is the first that is wrong
+
+    @property
+    def order(self) -> tuple[bool, bool, int, bool, int, int, bool]:
+        """The most probable comes first: by how it is repaired, and of what; then the smallest repair."""
+        return self.rank > 1, not self.fed, self.rank, self.late, self.more, self.size, not self.breaks
 
     def row(self) -> dict[str, Any]:
         """As documents have it."""
@@ -80,7 +86,7 @@ class Tried:
     def best(self) -> Candidate | None:
         """The statement without which B writes what A writes, by the smallest mix; None where none does."""
         found = [one for one in self.candidates if one.repairs]
-        return min(found, key=lambda one: (one.rank, one.late, one.more, one.size, not one.breaks)) if found else None
+        return min(found, key=lambda one: one.order) if found else None
 
     @property
     def sure(self) -> bool:
@@ -196,21 +202,27 @@ def _search(bench: _Bench, a: Mapping[str, Any], b: Mapping[str, Any]) -> Tried:
     pairs[0][1].values = _noted(bench, a, b, *pairs[0])
     trials = [_Trial(bench, a, b, right, apart, *pair, change) for pair in pairs for change in pair[1].changes]
     _run([(one, mix) for one in trials for mix in one.versions.matched(one.change)], bench)
-    matched = any(one.is_whole for one in trials)
-    _run([(one, mix) for one in trials for mix in one.versions.repairs(one.change)], bench)
-    whole = [one for one in trials if one.is_whole]
-    bypassed = {name for one in whole for name in one.versions.bypassed(one.change)}
-    for names in () if matched else (False, True):
-        chosen = [one for one in trials if not whole or bypassed & one.versions.binds(one.change)]
-        _run([(one, mix) for one in chosen for mix in one.versions.edits(one.change, names=names)], bench)
+    matched = any(one.is_whole and one.versions.is_fed(one.change) for one in trials)
+    if not matched:
+        _search_by_text(bench, trials)
     for one in trials:
         one.confirm()
     return Tried(bench.runs, tuple(one.candidate() for one in trials))
 
 
+def _search_by_text(bench: _Bench, trials: list[_Trial]) -> None:
+    """Statements as A has them, else small edits, where names that are followed do not lead to what is wrong."""
+    _run([(one, mix) for one in trials for mix in one.versions.repairs(one.change)], bench)
+    whole = [one for one in trials if one.is_whole]
+    bypassed = {name for one in whole for name in one.versions.bypassed(one.change)}
+    for names in (False, True):
+        chosen = [one for one in trials if not whole or bypassed & one.versions.binds(one.change)]
+        _run([(one, mix) for one in chosen for mix in one.versions.edits(one.change, names=names)], bench)
+
+
 def _run(mixes: list[tuple[_Trial, Mix]], bench: _Bench) -> None:
     """Run mixed texts, the smallest changes first: whoever undoes most undoes what is wrong among the rest."""
-    for trial, mix in sorted(mixes, key=lambda pair: (pair[1].rank, pair[1].late, pair[1].more, pair[1].size)):
+    for trial, mix in sorted(mixes, key=lambda pair: pair[1].order):
         if bench.runs >= MOST_RUNS:
             return
         trial.repair(mix)
@@ -226,29 +238,28 @@ class _Trial:
         self._bench, self._a, self._b, self._right, self._apart = bench, a, b, right, apart
         self._names, self._files = names, files
         self.versions, self.change = versions, change
-        self._best: tuple[int, bool, int, int] | None = None  # rank, late, more statements, and words, of the best repair
-        self._back = ""  # the text of A with the same of B
+        self._best: Mix | None = None  # the best repair
         self._did = self._breaks = False
 
     @property
     def is_whole(self) -> bool:
         """Whether undoing it alone repairs B."""
-        return self._best is not None and self._best[2] == 0
+        return self._best is not None and self._best.more == 0
 
     def repair(self, mix: Mix) -> None:
         """Run a text of B with the statement undone, where that could be a smaller repair than is known."""
-        if self._best is not None and (mix.rank, mix.late, mix.more, mix.size) >= self._best:
+        if self._best is not None and mix.order >= self._best.order:
             return
         got = self._bench.run(self._b["functions"], self._b, {self._names[1]: mix.text})
         self._did = self._did or not isinstance(got, str)
         if not isinstance(got, str) and _like(got, self._right, self._apart):
-            self._best, self._back = (mix.rank, mix.late, mix.more, mix.size), mix.back
+            self._best = mix
 
     def confirm(self) -> None:
         """Run A with the statement as B has it, where B without it is repaired."""
         if self._best is None:
             return
-        text = self._back or self.versions.a_with(self.change)
+        text = self._best.back or self.versions.a_with(self.change)
         got = self._bench.run(self._a["functions"], self._a, {self._names[0]: text})
         self._breaks = not isinstance(got, str) and not _like(got, self._right, self._apart)
 
@@ -256,11 +267,12 @@ class _Trial:
         """What came of it."""
         side, statement = self.versions.shown(self.change)
         file = self._files[1 if side == "B" else 0]
-        rank, late, more, size = self._best or (0, False, 0, 0)
-        return Candidate(
-            side, file, statement.line, statement.text, self._did, self._best is not None, self._breaks, more, size,
-            rank, bool(self.versions.leans(self.change)), late,
-        )  # fmt: skip
+        best = self._best
+        row = Candidate(side, file, statement.line, statement.text, self._did, best is not None, self._breaks, 0, 0, 0, leans=False)
+        if best is None:
+            return row
+        return replace(row, rank=best.rank, more=best.more, size=best.size, leans=best.leans, late=best.late,
+                       fed=self.versions.is_fed(self.change))  # fmt: skip
 
 
 def _noted(

@@ -27,11 +27,17 @@ class Values:
 
     def __init__(self, b: Noted, a: Noted) -> None:
         self._b, self._a = b, a
+        self._in_a = {bits for bits, _ in a.values()}
 
-    def same(self, b: At, a: At, *, shape: bool = True) -> bool:
+    def same(self, b: At, a: At) -> bool:
         """Whether both were seen to hold the same bits, of the same type, in every program and pass."""
         ours, theirs = self._b.get(_key(b)), self._a.get(_key(a))
-        return ours is not None and theirs is not None and ours[0] == theirs[0] and (ours == theirs or not shape)
+        return ours is not None and theirs is not None and ours[0] == theirs[0] and (ours == theirs or bool(a.view))
+
+    def has(self, b: At) -> bool:
+        """Whether an expression of A was seen to hold what this one of B does; so of one of which nothing is known."""
+        ours = self._b.get(_key(b))
+        return ours is None or ours[0] in self._in_a
 
 
 def noting(head: str, body: Sequence[Statement], unsafe: set[str]) -> tuple[str, list[tuple[int, str]]]:
