@@ -62,9 +62,9 @@ class Candidate:
     fed: bool = True  # what it uses is right, so it is the first that is wrong
 
     @property
-    def order(self) -> tuple[bool, bool, int, bool, int, int, bool]:
+    def order(self) -> tuple[int, bool, bool, int, int, bool]:
         """The most probable comes first: by how it is repaired, and of what; then the smallest repair."""
-        return self.rank > 1, not self.fed, self.rank, self.late, self.more, self.size, not self.breaks
+        return self.rank, not self.fed, self.late, self.more, self.size, not self.breaks
 
     def row(self) -> dict[str, Any]:
         """As documents have it."""
@@ -202,8 +202,7 @@ def _search(bench: _Bench, a: Mapping[str, Any], b: Mapping[str, Any]) -> Tried:
     pairs[0][1].values = _noted(bench, a, b, *pairs[0])
     trials = [_Trial(bench, a, b, right, apart, *pair, change) for pair in pairs for change in pair[1].changes]
     _run([(one, mix) for one in trials for mix in one.versions.matched(one.change)], bench)
-    matched = any(one.is_whole and one.versions.is_fed(one.change) for one in trials)
-    if not matched:
+    if not any(one.is_whole for one in trials):
         _search_by_text(bench, trials)
     for one in trials:
         one.confirm()
