@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set
 from dataclasses import dataclass, replace
+from typing import Any
 
 _MOST_DEEP = 60  # names and operations that are followed into each other
 _MOST_STEPS = 30_000  # pairs of expressions that are looked at
+_MOST_TERMS = 40  # of a sum that are followed
 _MOST_WIDER = 8  # names in a sum that are followed into sums of their own
 _MOST_WRITTEN = 40  # names in whose place what they stand for is written
 _SUMS: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Add, ast.Sub: ast.Add, ast.Mult: ast.Mult,
@@ -36,12 +39,8 @@ class At:
         return replace(self, node=node, made=False)
 
 
-Same = Callable[[At, At], bool]
-"""Whether an expression of B and one of A are known to have the same value."""
-
-
-def _unknown(_b: At, _a: At) -> bool:
-    return False
+Noted = Mapping[tuple[int, str], tuple[int, int]]
+"""By statement and dump of an expression, hashes of what it was seen to hold: of its bits, and of its shape."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,9 @@ class Spot:
 class Text:
     """A version of a function: its statements as trees, and what names stand for."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, texts: Sequence[str], noted: Noted | None = None) -> None:
+        self._noted = noted or {}
+        self.held = set(self._noted.values())
         self.trees = [_parsed(text) for text in texts]
         self._binds: list[dict[str, ast.expr | None]] = [_bound(tree) for tree in self.trees]
         self.loops = [k for k, tree in enumerate(self.trees) if isinstance(tree, ast.For)]
@@ -69,6 +70,10 @@ class Text:
         """What a statement assigns to a name, None where it has no expression: the variable of a loop, one of several."""
         node = self._binds[d][name]
         return None if node is None else At(d, node)
+
+    def seen(self, at: At) -> tuple[int, int] | None:
+        """What an expression was seen to hold, None where that is not known."""
+        return self._noted.get((at.k, ast.dump(at.node))) if self._noted else None
 
     def follow(self, at: At) -> At | None:
         """What a name stands for, None where it is no name or that is not known."""
@@ -103,29 +108,91 @@ class Text:
         return [*self._binds[k]]
 
 
-def spots(b: Text, a: Text, same: Same = _unknown) -> list[Spot]:
+def spots(b: Text, a: Text) -> list[Spot]:
     """Where B computes something else than A, the smallest expressions of it."""
-    return _Matching(b, a, same).run()
+    return _Matching(b, a).run()
 
 
-def with_a(b: Text, a: Text, spot: Spot, same: Same = _unknown) -> str:
+def with_a(b: Text, a: Text, spot: Spot) -> str:
     """The statement of B with what A has at a spot, in B's names."""
-    return _put(b.trees[spot.b.k], spot.b.node, _Matching(b, a, same).translated(spot.a, spot.b.k))
+    return _put(b.trees[spot.b.k], spot.b.node, _Matching(b, a).translated(spot.a, spot.b.k))
 
 
-def with_b(b: Text, a: Text, spot: Spot, same: Same = _unknown) -> str:
+def with_b(b: Text, a: Text, spot: Spot) -> str:
     """The statement of A with what B has at a spot, in A's names."""
-    matching = _Matching(a, b, lambda x, y: same(y, x))
-    return _put(a.trees[spot.a.k], spot.a.node, matching.translated(spot.b, spot.a.k))
+    return _put(a.trees[spot.a.k], spot.a.node, _Matching(a, b).translated(spot.b, spot.a.k))
+
+
+class _Keys:
+    """Numbers of expressions, the same for those that compute the same: as was seen, else as names and operations tell."""
+
+    def __init__(self, text: Text, shared: Set[tuple[int, int]], known: dict[Any, int]) -> None:
+        self._text, self._shared, self._known = text, shared, known
+        self._found: dict[tuple[int, int], tuple[int, ast.expr]] = {}  # with whose number it is, which so stays
+
+    def of(self, at: At) -> int:
+        place = (id(at.node), at.k)
+        if place not in self._found:
+            self._found[place] = (0, at.node)
+            value = self._text.follow(at)
+            self._found[place] = (self._number(at) if value is None else self.of(value), at.node)
+        return self._found[place][0]
+
+    def _number(self, at: At) -> int:
+        seen = self._text.seen(at)
+        key = ("seen", seen) if seen in self._shared else self._made(at)
+        return self._known.setdefault(key, len(self._known) + 1)
+
+    def _made(self, at: At) -> Any:
+        node = _mirrored(at.node)
+        if isinstance(node, ast.Name):
+            return self._named(node, at)
+        if isinstance(node, ast.Constant):
+            return type(node.value).__name__, repr(node.value)
+        if _sum(node) is not None:
+            terms: list[tuple[bool, At]] = []
+            self._terms(at, True, _sum(node), terms)
+            return _sum(node), tuple(sorted((sign, self.of(one)) for sign, one in terms))
+        parts = [(name, self.of(at.part(one))) for name, one in _children(node)]
+        if _commutes(node) and not _is_where(node):
+            parts[-2:] = sorted(parts[-2:])
+        return _operation(node), tuple(parts)
+
+    def _named(self, node: ast.Name, at: At) -> Any:
+        d = self._text.definition(node.id, at.k)
+        if d is None:
+            return "name", node.id
+        tree = self._text.trees[d]
+        if isinstance(tree, ast.Assign):
+            return "of", self._text.assigned_by(d).index(node.id), self.of(At(d, tree.value))
+        return "loop", self._text.loops.index(d)
+
+    def _terms(self, at: At, positive: bool, kind: object, found: list[tuple[bool, At]]) -> None:
+        """The terms of a sum, of those in it and of those that names in it stand for."""
+        inner = at if not isinstance(at.node, ast.Name) else self._text.follow(at)
+        if inner is None or len(found) > _MOST_TERMS or not isinstance(inner.node, ast.BinOp) or _sum(inner.node) is not kind:
+            found.append((positive, at))
+            return
+        self._terms(inner.part(inner.node.left), positive, kind, found)
+        self._terms(inner.part(inner.node.right), positive == (not isinstance(inner.node.op, ast.Sub)), kind, found)
+
+
+_Pair = tuple[int, int, int, int, str]
+
+
+def _pair(b: At, a: At) -> _Pair:
+    return id(b.node), b.k, id(a.node), a.k, a.view
 
 
 class _Matching:
     """Two versions that are held against each other."""
 
-    def __init__(self, b: Text, a: Text, known: Same = _unknown) -> None:
-        self._b, self._a, self._known = b, a, known
+    def __init__(self, b: Text, a: Text) -> None:
+        self._b, self._a = b, a
+        known: dict[Any, int] = {}
+        self._ours, self._theirs = (_Keys(one, b.held & a.held, known) for one in (b, a))
         self._steps = 0
-        self._same: dict[tuple[int, int, int, int, str], tuple[bool, At, At]] = {}  # with whose numbers they are, which so stay
+        self._costs: dict[_Pair, tuple[int, At, At]] = {}
         self._written = 0
         self._done: set[tuple[int, int]] = set()  # pairs of definitions that are told apart already
 
@@ -186,29 +253,26 @@ class _Matching:
         return [spot for x, y in zip(ours, theirs, strict=True) for spot in self._differ(At(k, x), At(i, y), 0)]
 
     def _cost(self, b: At, a: At) -> int:
-        done = set(self._done)
-        cost = sum(_size(one.b.node) + _size(one.a.node) for one in self._differ(b, a, 0) if not one.late)
-        self._done = done
-        return cost
-
-    def _equal(self, b: At, a: At, deep: int = 0) -> bool:
-        """Whether both compute the same, as far as that was seen or names can be followed."""
-        if self._known(b, a):
-            return True
-        self._steps += 1
-        if self._steps > _MOST_STEPS:
-            return False
-        key = (id(b.node), b.k, id(a.node), a.k, a.view)
-        if key not in self._same:
-            self._same[key] = (False, b, a)
+        """How much of two expressions is not the same."""
+        key = _pair(b, a)
+        if key not in self._costs:
+            self._costs[key] = (0, b, a)
             done, self._done = self._done, set()
-            self._same[key] = (not self._differ(b, a, deep), b, a)
+            found = [one for one in self._differ(b, a, 0) if not one.late]
+            self._costs[key] = (sum(_size(one.b.node) + _size(one.a.node) for one in found), b, a)
             self._done = done
-        return self._same[key][0]
+        return self._costs[key][0]
+
+    def _equal(self, b: At, a: At) -> bool:
+        """Whether both compute the same, as far as that was seen or names can be followed."""
+        if self._ours.of(b) == self._theirs.of(a):
+            return True
+        x, y = self._b.seen(b), self._a.seen(a)
+        return bool(a.view) and x is not None and y is not None and x[0] == y[0]
 
     def _differ(self, b: At, a: At, deep: int) -> list[Spot]:
         """Where an expression of B is not that of A."""
-        if self._known(b, a):
+        if self._equal(b, a):
             return []
         self._steps += 1
         if deep > _MOST_DEEP or self._steps > _MOST_STEPS:
@@ -221,17 +285,22 @@ class _Matching:
         x, y = _mirrored(b.node), _mirrored(a.node)
         if isinstance(x, ast.BinOp) and isinstance(y, ast.BinOp) and _sum(x) is not None and _sum(x) is _sum(y):
             return self._sums(b, a, deep + 1)
-        if type(x) is not type(y) or not _alike(x, y):
-            return [Spot(b, a)]
         ours, theirs = _children(x), _children(y)
-        if len(ours) != len(theirs) or [name for name, _ in ours] != [name for name, _ in theirs]:
-            return [Spot(b, a)]
+        if type(x) is not type(y) or not _alike(x, y) or [name for name, _ in ours] != [name for name, _ in theirs]:
+            return [Spot(b, a), *self._common(b, a, deep + 1)]
         left, right = [b.part(one) for _, one in ours], [a.part(one) for _, one in theirs]
         if _commutes(x):
             right = [*right[:-2], *self._in_order(left[-2:], right[-2:])]
             if _is_where(x) and right[-1].node is theirs[-2][1]:
                 left[1], right[1] = _turned(left[1], right[1])
         return _lifted([self._differ(p, q, deep + 1) for p, q in zip(left, right, strict=True)], b, a)
+
+    def _common(self, b: At, a: At, deep: int) -> list[Spot]:
+        """Where variables differ that two expressions both use: then these need not."""
+        theirs = {node.id: node for node in ast.walk(a.node) if isinstance(node, ast.Name)}
+        both = {node.id: node for node in ast.walk(b.node) if isinstance(node, ast.Name) and node.id in theirs}
+        pairs = [(b.part(node), a.part(theirs[name])) for name, node in both.items()]
+        return [one for x, y in pairs if self._b.follow(x) is not None for one in self._differ(x, y, deep)]
 
     def _in_order(self, ours: Sequence[At], theirs: Sequence[At]) -> list[At]:
         """Expressions of A in the order of those of B which they are most like."""
@@ -252,24 +321,24 @@ class _Matching:
             if dx is None and dy is None:
                 return [] if b.node.id == a.node.id else [Spot(b, a)]
             if dx is not None and dy is not None and ours is None and theirs is None:
-                return [] if self._paired(dx, dy) else [Spot(b, a)]
+                return [] if self._paired(dx, dy) else self._several(b, a, dx, dy, deep)
             if ours is not None and theirs is not None:
                 if (ours.k, theirs.k) in self._done:
                     return []
-                if not self._equal(ours, theirs, deep) and self._is_another(b, a, deep):
+                if not self._equal(ours, theirs) and self._is_another(b, a, deep):
                     return [Spot(b, a)]
                 self._done.add((ours.k, theirs.k))
                 return self._differ(ours, theirs, deep)
         if self._is_counted(b, a):
             return []
         if theirs is not None and not isinstance(b.node, ast.Name):
-            inside = any(self._equal(part, a, deep) for part in _within(b))
+            inside = any(self._equal(part, a) for part in _within(b))
             return [Spot(b, a)] if inside else self._differ(b, theirs, deep)
-        if ours is not None and self._equal(ours, a, deep):
+        if ours is not None and self._equal(ours, a):
             return []
         if ours is not None and self._is_another(b, a, deep):
             return [Spot(b, a)]
-        if ours is not None and any(self._equal(b, part, deep) for part in _within(a)):
+        if ours is not None and any(self._equal(b, part) for part in _within(a)):
             return self._lost(b, ours, a, deep)
         if ours is not None:
             return self._differ(ours, a, deep)
@@ -289,7 +358,7 @@ class _Matching:
         """Whether A has a variable of that value as well; another name of B for one is none."""
         if isinstance(value.node, ast.Name):
             return False
-        return any(self._equal(value, one, deep) for one in self._a.variables())
+        return any(self._equal(value, one) for one in self._a.variables())
 
     def _paired(self, k: int, i: int) -> bool:
         """Whether two statements that assign no expression stand for each other: loops in their order, else equal texts."""
@@ -298,6 +367,16 @@ class _Matching:
         x, y = self._b.trees[k], self._a.trees[i]
         return isinstance(x, ast.Assign) and isinstance(y, ast.Assign) and self._equal(At(k, x.value), At(i, y.value))
 
+    def _several(self, b: At, a: At, k: int, i: int, deep: int) -> list[Spot]:
+        """Where statements that assign several names differ."""
+        x, y = self._b.trees[k], self._a.trees[i]
+        if not isinstance(x, ast.Assign) or not isinstance(y, ast.Assign):
+            return [Spot(b, a)]
+        if (k, i) in self._done:
+            return []
+        self._done.add((k, i))
+        return self._differ(At(k, x.value), At(i, y.value), deep)
+
     def _is_another(self, b: At, a: At, deep: int) -> bool:
         """Whether B does not only name what A has there: A has that variable, too, for something else, or B has what A uses."""
         assert isinstance(b.node, ast.Name)
@@ -305,11 +384,11 @@ class _Matching:
             return False
         ours = self._b.follow(b)
         theirs = [self._a.value(b.node.id, k) for k in self._a.assigned(b.node.id)]
-        if ours is not None and any(one is not None and self._equal(ours, one, deep) for one in theirs):
+        if ours is not None and any(one is not None and self._equal(ours, one) for one in theirs):
             return True
         names = [ast.Name(name, ast.Load()) for name in self._b.names(b.k) if name != b.node.id]
         return any(
-            value is not None and self._equal(value, a, deep) for value in (self._b.follow(At(b.k, n)) for n in names)
+            value is not None and self._equal(value, a) for value in (self._b.follow(At(b.k, n)) for n in names)
         )
 
     def _is_counted(self, b: At, a: At) -> bool:
@@ -357,8 +436,9 @@ class _Matching:
             return _lifted([self._differ(p, q, deep + 1) for p, q in zip(left, right, strict=True)], b, a)
         if x is None or y is None or 1 not in (len(ours), len(theirs)):
             return [Spot(b, a)]
-        again = _sum(x.node) is _sum(b.node) and _sum(y.node) is _sum(a.node)  # that would not end
-        return [Spot(b, a)] if again else self._differ(x, y, deep + 1)
+        if _sum(x.node) is _sum(b.node) and _sum(y.node) is _sum(a.node):  # that would not end
+            return [Spot(b, a)]
+        return [Spot(b, a) if one.b.node is x.node and x.made else one for one in self._differ(x, y, deep + 1)]
 
     def _fewer(
         self, b: At, a: At, names: Sequence[tuple[At, At]], whole: Sequence[tuple[bool, At]],
@@ -367,7 +447,7 @@ class _Matching:
         """Terms that B lost, where they can have stood in a part of the sum that B gives a name."""
         found = []
         for name, value in names:
-            twin = next((one for one in whole if one[0] and one not in lost and self._equal(name, one[1], deep)), None)
+            twin = next((one for one in whole if one[0] and one not in lost and self._equal(name, one[1])), None)
             more = None if twin is None else _joined([one for one in whole if one is twin or one in lost], a)
             if more is not None:
                 is_offset = len(names) == 1 and self._is_argument(b)
@@ -401,7 +481,7 @@ class _Matching:
                 theirs.remove(twin)
 
     def _is_same_term(self, b: At, a: At, deep: int) -> bool:
-        return self._equal(b, a, deep + 1) or self._is_counted(b, a)
+        return self._equal(b, a) or self._is_counted(b, a)
 
     def _widen(self, text: Text, terms: list[tuple[bool, At]], whole: At) -> bool:
         """Put in the place of a name the sum that it stands for."""
@@ -427,8 +507,7 @@ class _Matching:
         """The variable of B that holds an expression of A at a statement."""
         for own in self._b.names(k):
             at = At(k, ast.Name(own, ast.Load()))
-            value = self._b.follow(at)
-            if self._known(at, a) or (value is not None and self._known(value, a)):
+            if self._equal(at, a):
                 return at.node
         return None
 
@@ -600,6 +679,12 @@ def _stretched(node: ast.expr) -> tuple[ast.expr, str] | None:
         for one in index
     )
     return (node.value, f"[{ast.unparse(node.slice).strip('()')}]") if plain else None
+
+
+def _operation(node: ast.expr) -> str:
+    """What a node does with its parts."""
+    inner = getattr(node, "op", None) or "".join(type(op).__name__ for op in getattr(node, "ops", []))
+    return f"{type(node).__name__} {inner if isinstance(inner, str) else type(inner).__name__} {getattr(node, 'attr', '')}"
 
 
 def _alike(x: ast.expr, y: ast.expr) -> bool:

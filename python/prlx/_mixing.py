@@ -14,8 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ._matching import At, Text, spots, with_a, with_b
-from ._values import Values
+from ._matching import At, Noted, Text, spots, with_a, with_b
 
 _MOST_LINES = 2000
 _MOST_OTHERS = 3  # statements of A that are tried in the place of one of B, besides the one that it was
@@ -166,7 +165,7 @@ class Versions:
         self.b = [Statement(one.line, one.indent, _renamed(one.text, names)) for one in self.b]
         self.changes = _changes(self.a, self.b)
         self._matched: dict[int, list[Mix]] | None = None
-        self.values = Values({}, {})
+        self.noted: tuple[Noted, Noted] = ({}, {})  # what expressions of A and B were seen to hold
 
     def matched(self, change: Change) -> list[Mix]:
         """Texts of B in which one expression of a statement is what A has in its place, whatever both call it."""
@@ -175,19 +174,22 @@ class Versions:
         return [] if change.b is None else self._matched.get(change.b, [])
 
     def _match(self) -> dict[int, list[Mix]]:
-        b, a = Text([one.text for one in self.b]), Text([one.text for one in self.a])
+        b, a = self._texts()
         of = {change.b: change for change in self.changes if change.b is not None}
         found: dict[int, list[Mix]] = {}
-        same = self.values.same
-        for spot in spots(b, a, same):
+        for spot in spots(b, a):
             k, i = spot.b.k, spot.a.k
-            text, back = with_a(b, a, spot, same), with_b(b, a, spot, same)
+            text, back = with_a(b, a, spot), with_b(b, a, spot)
             if k not in of or not text or text == self.b[k].text:
                 continue
             mix = self._instead(of[k], text)
             reverse = _with(self.heads[0], self.a, i, back) if back else ""
             found.setdefault(k, []).append(replace(mix, rank=0, back=reverse, late=spot.late))
         return found
+
+    def _texts(self) -> tuple[Text, Text]:
+        """B and A, with what was seen of them."""
+        return Text([one.text for one in self.b], self.noted[1]), Text([one.text for one in self.a], self.noted[0])
 
     def shown(self, change: Change) -> tuple[str, Statement]:
         """Whose statement a reader is told of, and it as it stands there: B's, where B has one."""
@@ -236,11 +238,11 @@ class Versions:
         """Whether what B's statement uses was seen to be right: some expression of A holds the same."""
         if change.b is None:
             return True
-        text = Text([one.text for one in self.b])
-        names = [ast.Name(name, ast.Load()) for name in self.b[change.b].uses]
-        return all(
-            self.values.has(At(change.b, one)) for one in names if text.definition(one.id, change.b) is not None
-        )
+        b, a = self._texts()
+        known = {bits for bits, _ in a.held}
+        names = [At(change.b, ast.Name(name, ast.Load())) for name in self.b[change.b].uses]
+        seen = [b.seen(one) for one in names if isinstance(one.node, ast.Name) and b.definition(one.node.id, one.k) is not None]
+        return all(one is None or one[0] in known for one in seen)
 
     def binds(self, change: Change) -> set[str]:
         """What B's statement assigns."""

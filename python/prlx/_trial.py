@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 from ._errors import PrlxError
 from ._inputs import Inputs, beside, read
 from ._mixing import Change, Mix, Versions, head_of, statements, written
-from ._values import SUMS, Noted, Values, does, noting
+from ._matching import Noted
+from ._values import SUMS, does, noting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -199,7 +200,7 @@ def _search(bench: _Bench, a: Mapping[str, Any], b: Mapping[str, Any]) -> Tried:
     apart = _distance(right, wrong)
     if apart.none:
         raise _NotTriedError("on what A was given both texts write the same")
-    pairs[0][1].values = _noted(bench, a, b, *pairs[0])
+    pairs[0][1].noted = _noted(bench, a, b, *pairs[0])
     trials = [_Trial(bench, a, b, right, apart, *pair, change) for pair in pairs for change in pair[1].changes]
     _run([(one, mix) for one in trials for mix in one.versions.matched(one.change)], bench)
     if not any(one.is_whole for one in trials):
@@ -276,18 +277,18 @@ class _Trial:
 
 def _noted(
     bench: _Bench, a: Mapping[str, Any], b: Mapping[str, Any], names: tuple[str, str], versions: Versions, _: Any
-) -> Values:
+) -> tuple[Noted, Noted]:
     """What the expressions of both versions of the kernel compute; nothing is known of what does not run."""
     if (names[0], names[1]) != (a["functions"][0]["function"], b["functions"][0]["function"]):
-        return Values({}, {})
+        return {}, {}
     noted: list[Noted] = []
     for of, head, body, name in (
-        (b, versions.heads[1], versions.b, names[1]), (a, versions.heads[0], versions.a, names[0])
+        (a, versions.heads[0], versions.a, names[0]), (b, versions.heads[1], versions.b, names[1])
     ):  # fmt: skip
         unsafe = {one["function"] for one in of["functions"][1:] if does(one["text"])}
         text, slots = noting(head, body, unsafe)
         noted.append(bench.noted(of["functions"], of, {name: text}, slots))
-    return Values(*noted)
+    return noted[0], noted[1]
 
 
 def _changed(

@@ -7,10 +7,10 @@ passes. So it is known which expressions hold the same, whatever they are called
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ._matching import At, Text
+from ._matching import Text
 
 if TYPE_CHECKING:
     from ._mixing import Statement
@@ -18,26 +18,6 @@ if TYPE_CHECKING:
 SUMS = "prlx_sums"  # the argument that holds what is noted
 _MOST = 600  # expressions that are noted
 _EFFECTS = ("store", "atomic", "print", "assert", "barrier", "asm")  # of names that must not be called twice
-Noted = Mapping[tuple[int, str], tuple[int, int]]
-"""By statement and expression, the hash of its bits and of their shape."""
-
-
-class Values:
-    """What is known of two versions; nothing where they could not be run."""
-
-    def __init__(self, b: Noted, a: Noted) -> None:
-        self._b, self._a = b, a
-        self._in_a = {bits for bits, _ in a.values()}
-
-    def same(self, b: At, a: At) -> bool:
-        """Whether both were seen to hold the same bits, of the same type, in every program and pass."""
-        ours, theirs = self._b.get(_key(b)), self._a.get(_key(a))
-        return ours is not None and theirs is not None and ours[0] == theirs[0] and (ours == theirs or bool(a.view))
-
-    def has(self, b: At) -> bool:
-        """Whether an expression of A was seen to hold what this one of B does; so of one of which nothing is known."""
-        ours = self._b.get(_key(b))
-        return ours is None or ours[0] in self._in_a
 
 
 def noting(head: str, body: Sequence[Statement], unsafe: set[str]) -> tuple[str, list[tuple[int, str]]]:
@@ -84,10 +64,6 @@ def _does(node: ast.expr, unsafe: set[str]) -> bool:
     return any(word in call.rpartition(".")[2] for call in calls for word in _EFFECTS) or bool(unsafe & set(calls)) or (
         isinstance(node, ast.Call) and calls[0].endswith("range")
     )  # fmt: skip
-
-
-def _key(at: At) -> tuple[int, str]:
-    return at.k, ast.dump(at.node)
 
 
 def does(text: str) -> bool:

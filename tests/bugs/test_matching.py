@@ -15,6 +15,7 @@ def found(a: list[str], b: list[str]) -> list[tuple[int, str, str]]:
     return [
         (spot.b.k, _matching.with_a(after, before, spot), _matching.with_b(after, before, spot))
         for spot in _matching.spots(after, before)
+        if not spot.late
     ]
 
 
