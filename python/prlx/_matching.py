@@ -104,6 +104,10 @@ class Text:
         """What is assigned to variables."""
         return [At(k, node) for k, names in enumerate(self._binds) for node in names.values() if node is not None]
 
+    def is_alias(self, at: At) -> bool:
+        """Whether a name is all that its statement assigns."""
+        return any(node is at.node for node in self._binds[at.k].values())
+
     def assigned_by(self, k: int) -> list[str]:
         return [*self._binds[k]]
 
@@ -348,10 +352,11 @@ class _Matching:
         """What B lost around a name: that can have stood where the name is made, or where it is used.
 
         Of a variable that A has, too, it was lost where that is used. Of one that B alone has it is rather a term or factor that
-        was lost where it is made, and a call where it is used.
+        was lost where it is made, and a call or a condition where it is used. What only gives a name another is what lost it.
         """
         there = self._differ(ours, a, deep)
-        made = isinstance(a.node, ast.BinOp) or not any(one.b.node is ours.node for one in there)
+        is_term = isinstance(a.node, ast.BinOp) and not isinstance(a.node.op, (ast.BitAnd, ast.BitOr)) and not self._b.is_alias(b)
+        made = is_term or not any(one.b.node is ours.node for one in there)
         return _either(Spot(b, a), there, made_first=made and not self._is_shared(ours, deep))
 
     def _is_shared(self, value: At, deep: int) -> bool:

@@ -14,14 +14,16 @@ _INTEGERS = {8: tl.int8, 16: tl.int16, 32: tl.int32, 64: tl.int64}
 
 
 @tl.core.builtin
+def is_number(value: Any, _semantic: Any = None) -> Any:
+    """Whether something is a number or a block of numbers, when it is compiled."""
+    held = tl.core._unwrap_if_constexpr(value)
+    return tl.constexpr(isinstance(held, (tl.tensor, int, float)))
+
+
+@tl.core.builtin
 def bits(value: Any, _semantic: Any = None) -> Any:
-    """The bits of a number, or of each of a block, as whole numbers in which their type counts, too; one zero for anything else."""
-    try:
-        one = _semantic.to_tensor(value)
-    except TypeError:
-        one = None
-    if not isinstance(one, tl.tensor):
-        return _semantic.splat(_semantic.scalar_constant(0, tl.int64), [1])
+    """The bits of a number, or of each of a block, as whole numbers in which their type counts, too."""
+    one = _semantic.to_tensor(value)
     kind = one.type.scalar
     if kind.is_floating():
         one = _semantic.bitcast(one, _INTEGERS[kind.primitive_bitwidth])

@@ -30,7 +30,9 @@ def noting(head: str, body: Sequence[Statement], unsafe: set[str]) -> tuple[str,
             key = (k, ast.dump(node))
             if key in slots or len(slots) >= _MOST or _does(node, unsafe):
                 continue
-            lines.append(f"{indent}prlx_note({SUMS}, {len(slots)}, prlx_bits({ast.unparse(node)}))")
+            value = ast.unparse(node)
+            lines.append(f"{indent}if prlx_is_number({value}):")
+            lines.append(f"{indent}    prlx_note({SUMS}, {len(slots)}, prlx_bits({value}))")
             slots.append(key)
         lines.append(indent + one.text)
     return "\n".join(lines) + "\n", slots
