@@ -104,10 +104,6 @@ class Text:
         """What is assigned to variables."""
         return [At(k, node) for k, names in enumerate(self._binds) for node in names.values() if node is not None]
 
-    def is_alias(self, at: At) -> bool:
-        """Whether a name is all that its statement assigns."""
-        return any(node is at.node for node in self._binds[at.k].values())
-
     def assigned_by(self, k: int) -> list[str]:
         return [*self._binds[k]]
 
@@ -285,7 +281,7 @@ class _Matching:
             return self._names(b, a, deep + 1)
         again = _seen_otherwise(b, a)
         if again is not None:
-            return self._differ(*again, deep + 1)
+            return _either(Spot(b, a), self._differ(*again, deep + 1), made_first=True)
         x, y = _mirrored(b.node), _mirrored(a.node)
         if isinstance(x, ast.BinOp) and isinstance(y, ast.BinOp) and _sum(x) is not None and _sum(x) is _sum(y):
             return self._sums(b, a, deep + 1)
@@ -295,7 +291,9 @@ class _Matching:
         left, right = [b.part(one) for _, one in ours], [a.part(one) for _, one in theirs]
         if _commutes(x):
             right = [*right[:-2], *self._in_order(left[-2:], right[-2:])]
-            if _is_where(x) and right[-1].node is theirs[-2][1]:
+            if _is_where(x) and right[-1].node is theirs[-2][1] and self._equal(left[0], right[0]):
+                right[1:] = right[:0:-1]
+            elif _is_where(x) and right[-1].node is theirs[-2][1]:
                 left[1], right[1] = _turned(left[1], right[1])
         return _lifted([self._differ(p, q, deep + 1) for p, q in zip(left, right, strict=True)], b, a)
 
@@ -330,7 +328,7 @@ class _Matching:
                 if (ours.k, theirs.k) in self._done:
                     return []
                 if not self._equal(ours, theirs) and self._is_another(b, a, deep):
-                    return [Spot(b, a)]
+                    return _either(Spot(b, a), self._differ(ours, theirs, deep), made_first=False)
                 self._done.add((ours.k, theirs.k))
                 return self._differ(ours, theirs, deep)
         if self._is_counted(b, a):
@@ -341,7 +339,9 @@ class _Matching:
         if ours is not None and self._equal(ours, a):
             return []
         if ours is not None and self._is_another(b, a, deep):
-            return [Spot(b, a)]
+            return _either(Spot(b, a), self._differ(ours, a, deep), made_first=False)
+        if ours is not None and isinstance(ours.node, ast.Name):
+            return [Spot(ours, a), *self._differ(ours, a, deep)]
         if ours is not None and any(self._equal(b, part) for part in _within(a)):
             return self._lost(b, ours, a, deep)
         if ours is not None:
@@ -352,10 +352,13 @@ class _Matching:
         """What B lost around a name: that can have stood where the name is made, or where it is used.
 
         Of a variable that A has, too, it was lost where that is used. Of one that B alone has it is rather a term or factor that
-        was lost where it is made, and a call or a condition where it is used. What only gives a name another is what lost it.
+        was lost where it is made, and a call or a condition where it is used.
+        So where the shape would be another if it was made there.
         """
         there = self._differ(ours, a, deep)
-        is_term = isinstance(a.node, ast.BinOp) and not isinstance(a.node.op, (ast.BitAnd, ast.BitOr)) and not self._b.is_alias(b)
+        is_term = isinstance(a.node, ast.BinOp) and not isinstance(a.node.op, (ast.BitAnd, ast.BitOr))
+        ours_seen, theirs_seen = self._b.seen(b), self._a.seen(a)
+        is_term &= ours_seen is None or theirs_seen is None or ours_seen[1] == theirs_seen[1]
         made = is_term or not any(one.b.node is ours.node for one in there)
         return _either(Spot(b, a), there, made_first=made and not self._is_shared(ours, deep))
 
@@ -398,18 +401,25 @@ class _Matching:
 
     def _is_counted(self, b: At, a: At) -> bool:
         """Whether B has the number of a pass times the step where A's loop itself goes in steps."""
+        counted = self._counted(a)
+        return counted is not None and ast.dump(_plain(b.node)) == ast.dump(_plain(counted))
+
+    def _counted(self, a: At) -> ast.expr | None:
+        """What B would have for the variable of a loop of A that goes in steps, where B counts its passes."""
         if not isinstance(a.node, ast.Name):
-            return False
+            return None
         d = self._a.definition(a.node.id, a.k)
         if d is None or d not in self._a.loops or len(self._b.loops) <= self._a.loops.index(d):
-            return False
+            return None
         bounds, k = _range(self._a.trees[d]), self._b.loops[self._a.loops.index(d)]
         head = self._b.trees[k]
         if bounds is None or len(bounds) != 3 or not isinstance(head, ast.For) or not isinstance(head.target, ast.Name):
-            return False
+            return None
+        ours = _range(head)
+        if ours is None or len(ours) == 3:
+            return None
         product = ast.BinOp(ast.Name(head.target.id, ast.Load()), ast.Mult(), bounds[2])
-        whole = product if _is_zero(bounds[0]) else ast.BinOp(bounds[0], ast.Add(), product)
-        return ast.dump(_plain(b.node)) == ast.dump(_plain(whole))
+        return product if _is_zero(bounds[0]) else ast.BinOp(bounds[0], ast.Add(), product)
 
     def _sums(self, b: At, a: At, deep: int) -> list[Spot]:
         """Sums, products and conditions: in any order, and of parts that a name can hold."""
@@ -523,6 +533,9 @@ class _Matching:
         for own in sorted(self._b.names(k), key=lambda one: one != name.id):
             if self._equal(At(k, ast.Name(own, ast.Load())), At(i, name)):
                 return ast.Name(own, ast.Load())
+        counted = self._counted(At(i, name))
+        if counted is not None:
+            return self.translated(At(i, counted), k, deep + 1)
         value = self._a.follow(At(i, name))
         if (
             value is None

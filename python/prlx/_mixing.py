@@ -148,10 +148,12 @@ class Mix:
     late: bool = False  # another one of that rank is more often meant
     leans: bool = False  # it leaves out what other changed statements compute
 
+    is_plain: bool = False  # B's statement only gives a name or a number to a variable: there something was lost
+
     @property
-    def order(self) -> tuple[int, bool, int, int]:
+    def order(self) -> tuple[int, bool, bool, int, int]:
         """The least comes first."""
-        return self.rank, self.late, self.more, self.size
+        return self.rank, not self.is_plain, self.late, self.more, self.size
 
 
 class Versions:
@@ -184,7 +186,8 @@ class Versions:
                 continue
             mix = self._instead(of[k], text)
             reverse = _with(self.heads[0], self.a, i, back) if back else ""
-            found.setdefault(k, []).append(replace(mix, rank=0, back=reverse, late=spot.late))
+            is_plain = bool(re.fullmatch(r"\w+ = [-\w.]+", self.b[k].text))
+            found.setdefault(k, []).append(replace(mix, rank=0, back=reverse, late=spot.late, is_plain=is_plain))
         return found
 
     def _texts(self) -> tuple[Text, Text]:

@@ -1,5 +1,6 @@
-"""Called from kernels whose text notes what its expressions compute: a sum of their bits, mixed with where each stands.
+"""Called from kernels whose text notes what its expressions compute: a hash of their bits, pass by pass and program by program.
 
+Programs must run one after the other, in one order; of a program the one thread that stores a scalar also loads it.
 Needs Triton; the text that calls this is written by ``_values``.
 """
 
@@ -44,11 +45,12 @@ def form(value: Any, _semantic: Any = None) -> Any:
 
 @triton.jit
 def note(sums, slot, value):  # type: ignore[no-untyped-def]
-    """Add what a pass of a program computed to what is noted in a slot."""
+    """Take what a pass of a program computed into what is noted in a slot."""
     flat = tl.reshape(value, [value.numel])
     program = tl.program_id(0) * 31 + tl.program_id(1) * 1009 + tl.program_id(2) * 65003
     mixed = flat ^ ((tl.arange(0, value.numel) + program * 7919).to(tl.int64) * 2862933555777941757)
     mixed = (mixed ^ (mixed >> 31)) * 3202034522624059733
     mixed = (mixed ^ (mixed >> 29)) * 3935559000370003845
-    tl.atomic_add(sums + slot * 2, tl.sum(mixed ^ (mixed >> 32), 0))
-    tl.atomic_add(sums + slot * 2 + 1, form(value))
+    at = sums + slot * 2
+    tl.store(at, tl.load(at) * 6364136223846793005 + tl.sum(mixed ^ (mixed >> 32), 0))
+    tl.store(at + 1, tl.load(at + 1) * 6364136223846793005 + form(value))

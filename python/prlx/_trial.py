@@ -60,12 +60,13 @@ class Candidate:
     rank: int  # 0: an expression as A has it, once names are followed; 1: A's text, or a small edit; 2: another statement of A
     leans: bool  # that repair leaves out what other changed statements compute for this one
     late: bool = False  # another repair of that rank is more often meant
+    is_plain: bool = False  # it only gives a name or a number to a variable
     fed: bool = True  # what it uses is right, so it is the first that is wrong
 
     @property
-    def order(self) -> tuple[int, bool, bool, int, int, bool]:
+    def order(self) -> tuple[int, bool, bool, bool, int, int, bool]:
         """The most probable comes first: by how it is repaired, and of what; then the smallest repair."""
-        return self.rank, not self.fed, self.late, self.more, self.size, not self.breaks
+        return self.rank, not self.fed, not self.is_plain, self.late, self.more, self.size, not self.breaks
 
     def row(self) -> dict[str, Any]:
         """As documents have it."""
@@ -271,7 +272,7 @@ class _Trial:
         row = Candidate(side, file, statement.line, statement.text, self._did, best is not None, self._breaks, 0, 0, 0, leans=False)
         if best is None:
             return row
-        return replace(row, rank=best.rank, more=best.more, size=best.size, leans=best.leans, late=best.late,
+        return replace(row, rank=best.rank, more=best.more, size=best.size, leans=best.leans, late=best.late, is_plain=best.is_plain,
                        fed=self.versions.is_fed(self.change))  # fmt: skip
 
 
