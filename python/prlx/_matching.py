@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping, Sequence
-from collections.abc import Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -170,7 +169,12 @@ class _Keys:
     def _terms(self, at: At, positive: bool, kind: object, found: list[tuple[bool, At]]) -> None:
         """The terms of a sum, of those in it and of those that names in it stand for."""
         inner = at if not isinstance(at.node, ast.Name) else self._text.follow(at)
-        if inner is None or len(found) > _MOST_TERMS or not isinstance(inner.node, ast.BinOp) or _sum(inner.node) is not kind:
+        if (
+            inner is None
+            or len(found) > _MOST_TERMS
+            or not isinstance(inner.node, ast.BinOp)
+            or _sum(inner.node) is not kind
+        ):
             found.append((positive, at))
             return
         self._terms(inner.part(inner.node.left), positive, kind, found)
@@ -329,6 +333,8 @@ class _Matching:
                     return []
                 if not self._equal(ours, theirs) and self._is_another(b, a, deep):
                     return _either(Spot(b, a), self._differ(ours, theirs, deep), made_first=False)
+                if any(self._equal(b, part) for part in _within(theirs)):
+                    return self._lost(b, ours, theirs, deep)
                 self._done.add((ours.k, theirs.k))
                 return self._differ(ours, theirs, deep)
         if self._is_counted(b, a):
@@ -353,16 +359,22 @@ class _Matching:
 
         Of a variable that A has, too, it was lost where that is used. Of one that B alone has it is rather a term or factor that
         was lost where it is made, and a call or a condition where it is used.
-        So where the shape would be another if it was made there.
+        So where its shape would be another if it was made there, and where a number or an argument is added.
         """
         there = self._differ(ours, a, deep)
         is_term = isinstance(a.node, ast.BinOp) and not isinstance(a.node.op, (ast.BitAnd, ast.BitOr))
         ours_seen, theirs_seen = self._b.seen(b), self._a.seen(a)
         is_term &= ours_seen is None or theirs_seen is None or ours_seen[1] == theirs_seen[1]
-        made = is_term or not any(one.b.node is ours.node for one in there)
-        return _either(Spot(b, a), there, made_first=made and not self._is_shared(ours, deep))
+        is_term &= not (isinstance(a.node, ast.BinOp) and self._is_offset(a.node)) and not self._is_shared(ours)
+        return _either(Spot(b, a), there, made_first=is_term or not any(one.b.node is ours.node for one in there))
 
-    def _is_shared(self, value: At, deep: int) -> bool:
+    def _is_offset(self, node: ast.BinOp) -> bool:
+        """Whether a number or an argument is added, as one that keeps a root from zero."""
+        last = node.right
+        known = isinstance(last, ast.Constant) or (isinstance(last, ast.Name) and not self._a.assigned(last.id))
+        return isinstance(node.op, (ast.Add, ast.Sub)) and known
+
+    def _is_shared(self, value: At) -> bool:
         """Whether A has a variable of that value as well; another name of B for one is none."""
         if isinstance(value.node, ast.Name):
             return False
@@ -395,9 +407,7 @@ class _Matching:
         if ours is not None and any(one is not None and self._equal(ours, one) for one in theirs):
             return True
         names = [ast.Name(name, ast.Load()) for name in self._b.names(b.k) if name != b.node.id]
-        return any(
-            value is not None and self._equal(value, a) for value in (self._b.follow(At(b.k, n)) for n in names)
-        )
+        return any(value is not None and self._equal(value, a) for value in (self._b.follow(At(b.k, n)) for n in names))
 
     def _is_counted(self, b: At, a: At) -> bool:
         """Whether B has the number of a pass times the step where A's loop itself goes in steps."""
@@ -466,7 +476,7 @@ class _Matching:
             more = None if twin is None else _joined([one for one in whole if one is twin or one in lost], a)
             if more is not None:
                 is_offset = len(names) == 1 and self._is_argument(b)
-                made = is_offset and not self._is_shared(value, deep)
+                made = is_offset and not self._is_shared(value)
                 found += _either(Spot(b, a), self._differ(value, more, deep), made_first=made)
         return found
 
@@ -581,6 +591,8 @@ def _put(tree: ast.stmt | None, old: ast.expr, new: ast.expr) -> str:
     """A statement with another expression in the place of one, "" where it does not stand in it."""
     if tree is None:
         return ""
+    if isinstance(tree, ast.AugAssign) and isinstance(old, ast.BinOp) and old.right is tree.value:
+        return ast.unparse(ast.fix_missing_locations(ast.Assign([tree.target], new)))
     places = [*ast.walk(tree)]
     at = next((i for i, node in enumerate(places) if node is old), None)
     if at is None:
@@ -702,7 +714,9 @@ def _stretched(node: ast.expr) -> tuple[ast.expr, str] | None:
 def _operation(node: ast.expr) -> str:
     """What a node does with its parts."""
     inner = getattr(node, "op", None) or "".join(type(op).__name__ for op in getattr(node, "ops", []))
-    return f"{type(node).__name__} {inner if isinstance(inner, str) else type(inner).__name__} {getattr(node, 'attr', '')}"
+    return (
+        f"{type(node).__name__} {inner if isinstance(inner, str) else type(inner).__name__} {getattr(node, 'attr', '')}"
+    )
 
 
 def _alike(x: ast.expr, y: ast.expr) -> bool:

@@ -244,8 +244,20 @@ class Versions:
         b, a = self._texts()
         known = {bits for bits, _ in a.held}
         names = [At(change.b, ast.Name(name, ast.Load())) for name in self.b[change.b].uses]
-        seen = [b.seen(one) for one in names if isinstance(one.node, ast.Name) and b.definition(one.node.id, one.k) is not None]
+        seen = [
+            b.seen(one)
+            for one in names
+            if isinstance(one.node, ast.Name) and b.definition(one.node.id, one.k) is not None
+        ]
         return all(one is None or one[0] in known for one in seen)
+
+    def is_seen_in_a(self, change: Change) -> bool:
+        """Whether what B's statement assigns was seen in A, too: what is wrong may be what uses it."""
+        if change.b is None:
+            return False
+        b, a = self._texts()
+        values = [b.value(name, change.b) for name in b.assigned_by(change.b)]
+        return any(value is not None and b.seen(value) in a.held for value in values)
 
     def binds(self, change: Change) -> set[str]:
         """What B's statement assigns."""

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from ._errors import PrlxError
 from ._inputs import Inputs, beside, read
-from ._mixing import Change, Mix, Versions, head_of, statements, written
 from ._matching import Noted
+from ._mixing import Change, Mix, Versions, head_of, statements, written
 from ._values import SUMS, does, noting
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class Candidate:
     leans: bool  # that repair leaves out what other changed statements compute for this one
     late: bool = False  # another repair of that rank is more often meant
     is_plain: bool = False  # it only gives a name or a number to a variable
+    is_seen: bool = False  # A computes what it assigns as well: what uses it may be what is wrong
     fed: bool = True  # what it uses is right, so it is the first that is wrong
 
     @property
@@ -94,10 +95,11 @@ class Tried:
     def sure(self) -> bool:
         """Whether one statement alone repairs B, as A has it and no other does as well, and breaks A.
 
-        A repair that leaves out what other changed statements compute is not sure: any of them may be what it repairs.
+        A repair that leaves out what other changed statements compute is not sure: any of them may be what it repairs. So where
+        what the statement uses was not seen in A, or what it assigns was: then what it uses, or what uses it, may be wrong.
         """
         best = self.best
-        if best is None or best.more or best.rank > 1 or not best.breaks or best.leans:
+        if best is None or best.more or best.rank > 1 or not best.breaks or best.leans or best.is_seen or not best.fed:
             return False
         return sum(one.repairs and one.more == 0 and one.rank <= best.rank for one in self.candidates) == 1
 
@@ -269,10 +271,13 @@ class _Trial:
         side, statement = self.versions.shown(self.change)
         file = self._files[1 if side == "B" else 0]
         best = self._best
-        row = Candidate(side, file, statement.line, statement.text, self._did, best is not None, self._breaks, 0, 0, 0, leans=False)
+        row = Candidate(
+            side, file, statement.line, statement.text, self._did, best is not None, self._breaks, 0, 0, 0, leans=False
+        )
         if best is None:
             return row
         return replace(row, rank=best.rank, more=best.more, size=best.size, leans=best.leans, late=best.late, is_plain=best.is_plain,
+                       is_seen=self.versions.is_seen_in_a(self.change),
                        fed=self.versions.is_fed(self.change))  # fmt: skip
 
 
@@ -397,7 +402,11 @@ class _Bench:
 
         sums = np.zeros(2 * len(slots), np.int64)
         said = self.run(functions, of, changed, sums)
-        pairs = {} if isinstance(said, str) else {key: (int(x), int(y)) for key, (x, y) in zip(slots, sums.reshape(-1, 2), strict=True)}
+        pairs = (
+            {}
+            if isinstance(said, str)
+            else {key: (int(x), int(y)) for key, (x, y) in zip(slots, sums.reshape(-1, 2), strict=True)}
+        )
         return {key: pair for key, pair in pairs.items() if pair != (0, 0)}  # the others are no numbers, or did not run
 
     def _kernel(self, functions: Sequence[Mapping[str, Any]], changed: Mapping[str, str]) -> Any:
