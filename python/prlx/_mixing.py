@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ._matching import At, Noted, Text, spots, with_a, with_b
+from ._expressions import At, Noted, Text
+from ._matching import spots, with_a, with_b
 
 _MOST_LINES = 2000
 _MOST_OTHERS = 3  # statements of A that are tried in the place of one of B, besides the one that it was

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="import-not-found, misc"
 """Called from kernels whose text notes what its expressions compute: a hash of their bits, pass by pass and program by program.
 
 Programs must run one after the other, in one order; of a program the one thread that stores a scalar also loads it.

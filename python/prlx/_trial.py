@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._errors import PrlxError
+from ._expressions import Noted
 from ._inputs import Inputs, beside, read
-from ._matching import Noted
 from ._mixing import Change, Mix, Versions, head_of, statements, written
 from ._values import SUMS, does, noting
 
@@ -276,9 +276,10 @@ class _Trial:
         )
         if best is None:
             return row
-        return replace(row, rank=best.rank, more=best.more, size=best.size, leans=best.leans, late=best.late, is_plain=best.is_plain,
-                       is_seen=self.versions.is_seen_in_a(self.change),
-                       fed=self.versions.is_fed(self.change))  # fmt: skip
+        return replace(
+            row, rank=best.rank, more=best.more, size=best.size, leans=best.leans, late=best.late, is_plain=best.is_plain,
+            is_seen=self.versions.is_seen_in_a(self.change), fed=self.versions.is_fed(self.change),
+        )  # fmt: skip
 
 
 def _noted(
@@ -402,12 +403,10 @@ class _Bench:
 
         sums = np.zeros(2 * len(slots), np.int64)
         said = self.run(functions, of, changed, sums)
-        pairs = (
-            {}
-            if isinstance(said, str)
-            else {key: (int(x), int(y)) for key, (x, y) in zip(slots, sums.reshape(-1, 2), strict=True)}
-        )
-        return {key: pair for key, pair in pairs.items() if pair != (0, 0)}  # the others are no numbers, or did not run
+        if isinstance(said, str):
+            return {}
+        pairs = ((key, (int(x), int(y))) for key, (x, y) in zip(slots, sums.reshape(-1, 2), strict=True))
+        return {key: pair for key, pair in pairs if pair != (0, 0)}  # the others are no numbers, or did not run
 
     def _kernel(self, functions: Sequence[Mapping[str, Any]], changed: Mapping[str, str]) -> Any:
         """The kernel of a text, with the functions that it calls."""

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ._matching import Text
+from ._expressions import Text
 
 if TYPE_CHECKING:
     from ._mixing import Statement
@@ -22,7 +22,8 @@ _EFFECTS = ("store", "atomic", "print", "assert", "barrier", "asm")  # of names 
 
 def noting(head: str, body: Sequence[Statement], unsafe: set[str]) -> tuple[str, list[tuple[int, str]]]:
     """A text of a kernel that notes, and what stands in each slot; ``unsafe`` are functions that do more than compute."""
-    lines, slots = [head.replace("(", f"({SUMS}, ", 1)], []
+    lines = [head.replace("(", f"({SUMS}, ", 1)]
+    slots: list[tuple[int, str]] = []
     text = Text([one.text for one in body])
     for k, one in enumerate(body):
         indent = "    " * max(one.indent, 1)
@@ -53,8 +54,9 @@ def expressions(text: Text, k: int) -> Iterator[ast.expr]:
     for root in roots:
         skipped = {id(node.func) for node in ast.walk(root) if isinstance(node, ast.Call)}
         for node in ast.walk(root):
-            plain = isinstance(node, ast.expr) and not isinstance(node, (ast.Constant, ast.Tuple, ast.List, ast.Slice))
-            if plain and id(node) not in skipped and not isinstance(getattr(node, "ctx", None), ast.Store):
+            if not isinstance(node, ast.expr) or isinstance(node, (ast.Constant, ast.Tuple, ast.List, ast.Slice)):
+                continue
+            if id(node) not in skipped and not isinstance(getattr(node, "ctx", None), ast.Store):
                 yield node
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from prlx import _matching
+from prlx import _expressions, _matching
 
 HEAD = ["col = tl.arange(0, N)", "live = col < n", "v = tl.load(x + col, mask=live)"]
 
 
 def found(a: list[str], b: list[str]) -> list[tuple[int, str, str]]:
     """The statements of B at which something is otherwise, each as it is with A's expression, and A's with B's."""
-    before, after = _matching.Text(a), _matching.Text(b)
+    before, after = _expressions.Text(a), _expressions.Text(b)
     return [
         (spot.b.k, _matching.with_a(after, before, spot), _matching.with_b(after, before, spot))
         for spot in _matching.spots(after, before)
