@@ -298,15 +298,15 @@ class _Matching:
     def _lost(self, b: At, ours: At, a: At, deep: int) -> list[Spot]:
         """What B lost around a name: that can have stood where the name is made, or where it is used.
 
-        Of a variable that A has, too, it was lost where that is used. Of one that B alone has it is rather a term or factor
-        that was lost where it is made, and a call or a condition where it is used. So where the shape would be another if it
+        Of a variable that A has, too, it was lost where that is used. Of one that B alone has it is rather a term, factor or
+        condition that was lost where it is made, and a call where it is used. So where a number would have another shape if it
         was made there, and where a number or an argument is added.
         """
         there = self._differ(ours, a, deep)
-        is_term = isinstance(a.node, ast.BinOp) and not isinstance(a.node.op, (ast.BitAnd, ast.BitOr))
-        ours_seen, theirs_seen = self._b.seen(b), self._a.seen(a)
-        is_term &= ours_seen is None or theirs_seen is None or ours_seen[1] == theirs_seen[1]
-        is_term &= not (isinstance(a.node, ast.BinOp) and self._is_offset(a.node)) and not self._is_shared(ours)
+        is_term = isinstance(a.node, ast.BinOp) and not self._is_offset(a.node) and not self._is_shared(ours)
+        if not isinstance(a.node, ast.BinOp) or not isinstance(a.node.op, (ast.BitAnd, ast.BitOr)):
+            x, y = self._b.seen(b), self._a.seen(a)
+            is_term &= x is None or y is None or x[1] == y[1]
         return either(Spot(b, a), there, made_first=is_term or not any(one.b.node is ours.node for one in there))
 
     def _is_offset(self, node: ast.BinOp) -> bool:
