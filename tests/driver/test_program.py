@@ -136,6 +136,20 @@ def test_without_a_device_there_is_none(api, tmp_path):
     assert done.stdout.startswith("init: 100 the simulator does not answer")
 
 
+def test_the_corpus_is_the_same_over_either_driver(tmp_path):
+    if not (TRITON / "3.9.0" / "triton").is_dir():
+        pytest.skip("no Triton 3.9.0")
+    words = (sys.executable, "-W", "ignore", HERE / "corpus.py")
+    settings = {"PYTHONPATH": str(TRITON / "3.9.0"), "TRITON_DEFAULT_FP_FUSION": "1"}
+    unchanged = simulate("--", *words, cwd=tmp_path, **settings)
+    kept = {**os.environ, **settings, "TRITON_CACHE_DIR": str(tmp_path / "ours"), "PRLX_HERE": "1"}
+    ours = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True, env=kept)
+    lines = unchanged.stdout.splitlines()
+    assert lines == ours.stdout.splitlines()
+    assert sum(line.endswith(" right") for line in lines) == 37
+    assert any(line.startswith("pid (0, 0, 0) idx") for line in lines)  # what a kernel printed
+
+
 @pytest.mark.parametrize("version", ["3.9.0", "3.6.0", "3.5.1"])
 def test_triton_as_it_is_runs_on_the_driver(version, tmp_path):
     if not (TRITON / version / "triton").is_dir():
