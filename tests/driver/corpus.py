@@ -1,4 +1,6 @@
-"""The corpus of the simulator's tests, over whatever driver Triton finds: ``corpus.py [NAME...]``; with ``PRLX_HERE=1`` over prlx's own.
+"""The corpus of the simulator's tests over whatever driver Triton finds, over prlx's own with ``PRLX_HERE=1``.
+
+``corpus.py [NAME...]``
 
 Prints for each case its name, a digest of its arrays after the launch, and what of it NumPy says otherwise.
 """
