@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 )
@@ -72,14 +71,6 @@ func Explain(j *job.Job, r *Result, a, b *warptrace.Trace, opt Options) (*Explan
 	}
 	r.Why = why
 	return why, nil
-}
-
-// ExplainCluster is Explain of the first divergence of a cluster, by its position in r.Clusters; r.Why stays.
-func ExplainCluster(j *job.Job, r *Result, a, b *warptrace.Trace, cluster int, opt Options) (*Explanation, error) {
-	if cluster < 0 || cluster >= len(r.Clusters) {
-		return nil, fault.Usagef("there is no cluster %d; there are %d", cluster, len(r.Clusters))
-	}
-	return explainRow(j, r, a, b, &r.Clusters[cluster].First, opt)
 }
 
 func explainRow(j *job.Job, r *Result, a, b *warptrace.Trace, row *Row, opt Options) (*Explanation, error) {

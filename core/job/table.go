@@ -137,13 +137,7 @@ func (t *Table) Forget(id int64) bool {
 	return true
 }
 
-// Result waits for the end of a job, forgets it and returns what it returned.
-func (t *Table) Result(id int64) ([]byte, error) {
-	result, _, err := t.Collect(id)
-	return result, err
-}
-
-// Collect is Result together with what the job attached.
+// Collect waits for the end of a job, forgets it and returns what it returned and what it attached.
 func (t *Table) Collect(id int64) (result []byte, attached map[string]any, err error) {
 	e := t.find(id)
 	if e == nil {
@@ -157,11 +151,4 @@ func (t *Table) Collect(id int64) (result []byte, attached map[string]any, err e
 	}
 	delete(t.jobs, id)
 	return e.result, e.job.Attached(), e.err
-}
-
-// Len is the number of jobs whose results were not collected.
-func (t *Table) Len() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.jobs)
 }

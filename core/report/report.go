@@ -62,9 +62,3 @@ type Span struct {
 func Combine(w io.Writer, in CombineReport) error {
 	return pageTemplate().Execute(w, newPage(&in))
 }
-
-// Picture writes the matched collectives before and after alignment as an SVG that stands alone.
-func Picture(w io.Writer, in CombineReport) error {
-	_, err := io.WriteString(w, standaloneSVG(&in))
-	return err
-}

@@ -176,28 +176,3 @@ func (v Verdict) Gate(crossed bool, why string) Verdict {
 	}
 	return e.verdict(Passed, why)
 }
-
-// Sum is the verdict over several of one kind: bad if one is, else inconclusive if one is or there is none, else good.
-func Sum(verdicts []Verdict, good Outcome, why string) Verdict {
-	var e Evidence
-	var bad, open *Verdict
-	for i := range verdicts {
-		v := &verdicts[i]
-		e.looked, e.missing = append(e.looked, v.Looked...), append(e.missing, v.Missing...)
-		switch {
-		case v.Bad() && bad == nil:
-			bad = v
-		case !v.Bad() && !v.Good() && open == nil:
-			open = v
-		}
-	}
-	switch {
-	case bad != nil:
-		return e.verdict(bad.Outcome, bad.Why)
-	case open != nil:
-		return e.verdict(Inconclusive, open.Why)
-	case len(verdicts) == 0:
-		return e.verdict(Inconclusive, e.reason(why))
-	}
-	return e.verdict(good, why)
-}

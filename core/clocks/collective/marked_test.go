@@ -106,7 +106,7 @@ func markedPart(t testing.TB, text string, opt Options) (*Part, error) {
 		return nil, err
 	}
 	opt.Compiled = compiled[0]
-	return FromRecorded(ctx, src, trace, opt)
+	return fromRecorded(ctx, src, trace, opt)
 }
 
 // sameInJSON reports where the collectives of an XSpace are others once it has crossed into JSON.

@@ -20,14 +20,6 @@ const (
 	ByOrder            // the k-th execution on each device
 )
 
-// String returns the name that documents use.
-func (h How) String() string {
-	if h == ByRun {
-		return "run_id"
-	}
-	return "order"
-}
-
 // Member is one execution in a group.
 type Member struct {
 	Span        int32 // index into Matched.Part.Spans

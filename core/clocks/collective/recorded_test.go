@@ -15,6 +15,7 @@ import (
 	"github.com/prlx-go/prlx/core/file/filetest"
 	"github.com/prlx-go/prlx/core/trace/chrometrace"
 	"github.com/prlx-go/prlx/core/trace/event"
+	"github.com/prlx-go/prlx/core/trace/source"
 )
 
 // chromePart extracts the collectives of a Chrome trace as node n.
@@ -25,7 +26,7 @@ func chromePart(t testing.TB, src *file.Source, n int32) *Part {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := FromRecorded(ctx, src, trace, Options{Node: n})
+	p, err := fromRecorded(ctx, src, trace, Options{Node: n})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,7 @@ func TestEightRanksOfDLRMAreMatchedAndPossible(t *testing.T) {
 	}
 	for _, g := range m.Groups {
 		if len(g.Members) != 8 || g.How != ByOrder {
-			t.Errorf("%s: %d members by %s", m.Part.Ops[g.Op].Key, len(g.Members), g.How)
+			t.Errorf("%s: %d members by %d", m.Part.Ops[g.Op].Key, len(g.Members), g.How)
 		}
 	}
 	if v.Violated != 0 || v.Guessed != 0 {
@@ -335,4 +336,13 @@ func TestNamesOfPyTorchsVersionsAreOne(t *testing.T) {
 			t.Errorf("%q: got %v, want %v", name, got, want)
 		}
 	}
+}
+
+// fromRecorded is FromRecordedNodes of a trace of one node.
+func fromRecorded(ctx context.Context, src *file.Source, trace source.Recorded, opt Options) (*Part, error) {
+	parts, err := FromRecordedNodes(ctx, src, trace, nil, []Options{opt})
+	if err != nil {
+		return nil, err
+	}
+	return parts[0], nil
 }

@@ -20,18 +20,6 @@ const (
 	ByOrdinal       // the same function, kind and ordinal (format v1)
 )
 
-var howNames = [...]string{
-	Unmatched: "unmatched", ByKey: "key", ByCode: "code", ByLines: "lines", ByOrder: "order", ByFunctions: "functions", ByOrdinal: "ordinal",
-}
-
-// String returns the spelling in documents.
-func (h How) String() string {
-	if int(h) < len(howNames) {
-		return howNames[h]
-	}
-	return "how-" + itoa(uint64(h))
-}
-
 // MatchOptions shape a Mapping. The zero value is what most want.
 type MatchOptions struct {
 	Ordinals bool // by function, kind and ordinal alone, as original prlx 0.5 maps (--remap-a, --remap-b)
@@ -86,25 +74,8 @@ func partner(of []int32, local int) (int, bool) {
 	return int(of[local]), true
 }
 
-// How says by what a site of A was matched, and whether something else would have been as good.
-func (m *Mapping) How(local int) (how How, ambiguous bool) {
-	if local < 0 || local >= len(m.how) {
-		return Unmatched, false
-	}
-	return m.how[local], m.ambiguous[local]
-}
-
 // Moved reports whether a site of A stands in another order among the sites of B. That is known of sites with shapes only.
 func (m *Mapping) Moved(local int) bool { return local >= 0 && local < len(m.moved) && m.moved[local] }
-
-// Counts says how many sites of A were matched in each way; index it with a How.
-func (m *Mapping) Counts() [ByOrdinal + 1]int {
-	var n [ByOrdinal + 1]int
-	for _, h := range m.how {
-		n[h]++
-	}
-	return n
-}
 
 // Ambiguous lists the sites of A whose match had an equally good alternative, ascending.
 func (m *Mapping) Ambiguous() []int {

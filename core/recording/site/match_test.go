@@ -313,3 +313,32 @@ func TestChangedCodeInANewHelperIsPairedInOrder(t *testing.T) {
 		t.Errorf("another instruction of a helper became %d", j)
 	}
 }
+
+var howNames = [...]string{
+	Unmatched: "unmatched", ByKey: "key", ByCode: "code", ByLines: "lines", ByOrder: "order", ByFunctions: "functions", ByOrdinal: "ordinal",
+}
+
+// String returns the spelling in documents.
+func (h How) String() string {
+	if int(h) < len(howNames) {
+		return howNames[h]
+	}
+	return "how-" + itoa(uint64(h))
+}
+
+// How says by what a site of A was matched, and whether something else would have been as good.
+func (m *Mapping) How(local int) (how How, ambiguous bool) {
+	if local < 0 || local >= len(m.how) {
+		return Unmatched, false
+	}
+	return m.how[local], m.ambiguous[local]
+}
+
+// Counts says how many sites of A were matched in each way; index it with a How.
+func (m *Mapping) Counts() [ByOrdinal + 1]int {
+	var n [ByOrdinal + 1]int
+	for _, h := range m.how {
+		n[h]++
+	}
+	return n
+}

@@ -54,7 +54,6 @@ type v2 struct {
 	verified atomic.Bool
 
 	mostHistory, mostSnapshots uint32 // of any warp
-	framesLeft                 int    // that more sites could have
 
 	codecs sync.Pool
 	cache  v2Cache
@@ -238,7 +237,6 @@ func (v *v2) readSites() error {
 			v.facts.add(s)
 		}
 	}
-	v.framesLeft = d.left
 	return nil
 }
 

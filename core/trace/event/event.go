@@ -99,13 +99,5 @@ func (n *Names) ID(name string) int32 {
 	return id
 }
 
-// Name returns the name behind a number, "" for a number never given.
-func (n *Names) Name(id int32) string {
-	if id < 0 || int(id) >= len(n.list) {
-		return ""
-	}
-	return n.list[id]
-}
-
 // All returns the names by number.
 func (n *Names) All() []string { return n.list }

@@ -68,12 +68,8 @@ type replacement struct {
 
 func (r replacement) growth() int64 { return int64(len(r.b)) - (r.end - r.start) }
 
-// Measure computes the sizes of the output of an edit. It reads the events of those lines whose events the edit touches.
-func Measure(ctx context.Context, src *file.Source, space *Space, edit *Edit) (*Sizes, error) {
-	return measure(ctx, src, space, edit, nil)
-}
-
-// measure shows the operations in the lines whose events it reads, when somebody asks and one worker does it.
+// measure computes the sizes of the output of an edit. It reads the events of those lines whose events the edit touches.
+// It shows the operations in the lines whose events it reads, when somebody asks and one worker does it.
 func measure(ctx context.Context, src *file.Source, space *Space, edit *Edit, operations *source.OperationReading) (*Sizes, error) {
 	m, err := newMeasurer(ctx, src, space, edit)
 	if err != nil {

@@ -47,10 +47,10 @@ func TestKeys(t *testing.T) {
 		{"void (anonymous namespace)::softmax_warp<float>(float*)", "(anonymous namespace)::softmax_warp<float>", "(anonymous namespace)::softmax_warp"},
 		{"", "", ""},
 	} {
-		if got := Strict(c.name); got != c.strict {
+		if got := (*Rules)(nil).Strict(c.name); got != c.strict {
 			t.Errorf("Strict(%q)\n = %q\nnot %q", c.name, got, c.strict)
 		}
-		if got := Loose(c.name); got != c.loose {
+		if got := (*Rules)(nil).Loose(c.name); got != c.loose {
 			t.Errorf("Loose(%q)\n = %q\nnot %q", c.name, got, c.loose)
 		}
 	}
@@ -90,11 +90,11 @@ func FuzzKeys(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		strict, loose := Strict(name), Loose(name)
+		strict, loose := (*Rules)(nil).Strict(name), (*Rules)(nil).Loose(name)
 		if strings.TrimSpace(name) != "" && (strict == "" || loose == "") {
 			t.Errorf("%q: empty key %q %q", name, strict, loose)
 		}
-		if strict != Strict(name) || loose != Loose(name) {
+		if strict != (*Rules)(nil).Strict(name) || loose != (*Rules)(nil).Loose(name) {
 			t.Error("not deterministic")
 		}
 	})
