@@ -9,6 +9,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/recording/origin"
+	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/simulator/ptx"
 	"github.com/prlx-go/prlx/core/simulator/simt"
 	"github.com/prlx-go/prlx/core/simulator/simulation"
@@ -29,6 +30,10 @@ func (c *Core) machineOperations(name string) (Op, bool) {
 		return typed(c.simulateArrays), true
 	case "simulate_forget":
 		return typed(c.simulateForget), true
+	case "arena_prepare":
+		return typed(c.prepareArena), true
+	case "arena_collect":
+		return typed(c.collectArena), true
 	}
 	return nil, false
 }
@@ -191,7 +196,7 @@ type simulateLaunchRequest struct {
 	MaxFindings     int                  `json:"max_findings"`
 	MaxInstructions *uint64              `json:"max_instructions"` // absent: as many as a launch has by itself; 0: no limit
 	Heap            uint64               `json:"heap"`             // bytes that malloc takes from; 0: as they are, 8 MiB at first
-	Record          *simulation.Record   `json:"record"`
+	Record          *recorder.Record     `json:"record"`
 	Watch           *simulation.Watch    `json:"watch"`
 	Origin          *origin.Origin       `json:"origin"` // null: no compiler of graphs made the kernel
 }

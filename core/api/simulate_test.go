@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 	"github.com/prlx-go/prlx/core/simulator/simt/target"
 	"github.com/prlx-go/prlx/core/simulator/simulation"
@@ -180,14 +181,14 @@ func TestLaunchIsRecorded(t *testing.T) {
 func TestARecordingSaysWhatALaunchWrote(t *testing.T) {
 	for name, c := range map[string]struct {
 		record map[string]any
-		want   *simulation.Written
+		want   *recorder.Written
 		kept   int
 		notes  int
 	}{
-		"by default":      {map[string]any{}, &simulation.Written{Stores: 1, Arrays: 1, Bytes: 160}, 0, 0},
-		"with contents":   {map[string]any{"outputs": 1 << 20}, &simulation.Written{Stores: 1, Arrays: 1, Bytes: 160, KeptBytes: 160}, 1, 0},
-		"with too little": {map[string]any{"outputs": 100}, &simulation.Written{Stores: 1, Arrays: 1, Bytes: 160}, 0, 1},
-		"as digests":      {map[string]any{"mode": "digest"}, &simulation.Written{Stores: 1, Arrays: 1, Bytes: 160}, 0, 0},
+		"by default":      {map[string]any{}, &recorder.Written{Stores: 1, Arrays: 1, Bytes: 160}, 0, 0},
+		"with contents":   {map[string]any{"outputs": 1 << 20}, &recorder.Written{Stores: 1, Arrays: 1, Bytes: 160, KeptBytes: 160}, 1, 0},
+		"with too little": {map[string]any{"outputs": 100}, &recorder.Written{Stores: 1, Arrays: 1, Bytes: 160}, 0, 1},
+		"as digests":      {map[string]any{"mode": "digest"}, &recorder.Written{Stores: 1, Arrays: 1, Bytes: 160}, 0, 0},
 		"left out":        {map[string]any{"no_written": true}, nil, 0, 0},
 	} {
 		m := newMachine(t, increment)

@@ -42,7 +42,7 @@ var plan = []group{
 	{name: "nccl", rooms: []room{
 		nccl("diagnosing", 12), nccl("dividing", 9), nccl("joining", 8), nccl("reading", 6), nccl("flightrecorder", 5), nccl("segment", 4),
 		nccl("clocks", 4),
-		{"core/nccl/operation", 3, []string{"core/nccl/diagnosing", "core/nccl/joining"}},
+		{"core/nccl/operation", 3, []string{"core/nccl/operation", "core/nccl/diagnosing", "core/nccl/joining"}},
 		nccl("otherplugins", 3), nccl("unpickle", 2), nccl("gathering", 2), nccl("tracks", 2),
 	}},
 	{name: "llir", rooms: []room{{"core/recording/llir", 60, []string{"core/recording/llir"}}}},

@@ -150,7 +150,8 @@ func (d *diagnosis) links() {
 	}
 	usual := share(all)
 	slow := func(l *dividing.Link) bool {
-		return chance(l, usual)*float64(len(all)) < leastChance && l.Times >= slowTimes && l.Quarter() >= leastTimes && float64(l.Excess) >= leastShare*float64(d.busyNS(first, last))
+		above, n := l.Above(slowTimes)
+		return chance(above, n, usual)*float64(len(all)) < leastChance && l.Times >= slowTimes && l.Quarter() >= leastTimes && float64(l.Excess) >= leastShare*float64(d.busyNS(first, last))
 	}
 	n := 0
 	for i := range all {
@@ -192,9 +193,8 @@ func share(all []dividing.Link) float64 {
 	return (float64(long) + 1) / (float64(of) + 2)
 }
 
-// chance bounds how likely it is that as many operations of a link take long as do, were it like the others (Chernoff).
-func chance(l *dividing.Link, usual float64) float64 {
-	above, n := l.Above(slowTimes)
+// chance bounds how likely it is that so many of n operations of a link take long, were it like the others (Chernoff).
+func chance(above, n int, usual float64) float64 {
 	x := float64(above) / float64(max(n, 1))
 	if x <= usual {
 		return 1

@@ -55,6 +55,13 @@ func TestANumberThatNobodyCountsUpToIsRefused(t *testing.T) {
 		if !fault.Is(err, fault.Format) || !strings.Contains(err.Error(), n) {
 			t.Errorf("%s: got %v", n, err)
 		}
+		for _, other := range []string{"p2p_seq_id", "record_id", "op_id"} {
+			at := strings.Index(written, `"`+other+`":`) + len(other) + 3
+			_, err := Parse("trace_1", 1, []byte(written[:at]+n+written[at+1:]))
+			if !fault.Is(err, fault.Format) || !strings.Contains(err.Error(), other) {
+				t.Errorf("%s of %s: got %v", other, n, err)
+			}
+		}
 	}
 	far := dumps(steps(3, Completed), steps(3, Completed)) // numbers that are far apart take no longer
 	far[0].Entries[2].Sequence, far[1].Entries[2].Sequence = mostNumber, mostNumber

@@ -7,11 +7,6 @@ import (
 	"github.com/prlx-go/prlx/core/nccl/operation"
 )
 
-const (
-	codeColl = 1
-	codeP2P  = 2
-)
-
 // matchKey is what the parts of one operation have in common.
 type matchKey struct {
 	function   string
@@ -92,9 +87,9 @@ func (m *matcher) member(seat int32, s *operation.Seat) {
 // doubtful reports whether it is not known which executions are the same: records were lost of operations that are told apart by
 // counting them.
 func (m *matcher) doubtful(f *found, repeated map[matchKey]bool) bool {
-	code := codeColl
+	code := operation.CodeColl
 	if f.key.kind == operation.Send {
-		code = codeP2P
+		code = operation.CodeP2P
 	} else {
 		k := f.key
 		k.occurrence = 0
@@ -105,7 +100,7 @@ func (m *matcher) doubtful(f *found, repeated map[matchKey]bool) bool {
 	c := &m.b.out.Comms[m.comm]
 	for i := range c.Seats {
 		if n := c.Seats[i].Recording; n >= 0 && m.b.out.Recordings[n].Loss.ByCode[code] > 0 {
-			if code == codeColl || int32(i) == f.key.from || int32(i) == f.key.to {
+			if code == operation.CodeColl || int32(i) == f.key.from || int32(i) == f.key.to {
 				return true
 			}
 		}

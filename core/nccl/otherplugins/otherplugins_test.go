@@ -60,6 +60,10 @@ func TestInspectorsLinesAreOperationsThatHaveEnded(t *testing.T) {
 			if k := r.Kernels[o.KernelFrom:o.KernelTo]; len(k) != 1 || k[0].CallStartNS != 1748030377748020000 || k[0].CallStopNS != 1748030377748120000 || !k[0].Stopped || k[0].BoundNS != -1 || k[0].Op != int32(i) {
 				t.Errorf("kernels of the operation with instants: %+v", k)
 			}
+			at := read(t, strings.ReplaceAll(text, "1748030377748120", "1748030377748020")) // a kernel that took less than a microsecond
+			if len(at.Kernels) != 1 || at.Kernels[0].CallStartNS != at.Kernels[0].CallStopNS {
+				t.Errorf("a kernel that ends as it begins: %+v", at.Kernels)
+			}
 			if e := r.Extent(o); e.Progress != operation.Finished || e.EndedNS != 1748030377748120000 {
 				t.Errorf("it is %+v", e)
 			}
@@ -106,6 +110,9 @@ func TestTheExamplesEventsBelongToWhatIsOpen(t *testing.T) {
 		r := read(t, printed+end)
 		if len(r.Ops) != 1 || len(r.Kernels) != 1 || len(r.Proxies) != 1 || len(r.Launch) != 1 || len(r.APIs) != 1 || len(r.Groups) != 1 {
 			t.Fatalf("%s: %d operations, %d kernels, %d proxies, %d launches, %d calls, %d groups", name, len(r.Ops), len(r.Kernels), len(r.Proxies), len(r.Launch), len(r.APIs), len(r.Groups))
+		}
+		if r.Host != "process 225798" || r.PID != 225798 {
+			t.Errorf("%s: of %q, process %d", name, r.Host, r.PID)
 		}
 		const us = int64(1000)
 		from := r.Ops[0].StartNS - 12*us

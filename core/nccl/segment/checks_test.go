@@ -137,3 +137,39 @@ func TestASegmentThatIsTakenWhileItIsReadIsNotGone(t *testing.T) {
 		}
 	}
 }
+
+// sparse is what Copy wrote.
+type sparse struct{ b []byte }
+
+func (s *sparse) WriteAt(p []byte, at int64) (int, error) {
+	if end := int(at) + len(p); end > len(s.b) {
+		s.b = append(s.b, make([]byte, end-len(s.b))...)
+	}
+	return copy(s.b[at:], p), nil
+}
+
+// TestAFileThatIsBeingMadeIsCopiedToItsLastByte, whatever its length.
+func TestAFileThatIsBeingMadeIsCopiedToItsLastByte(t *testing.T) {
+	whole := recorded(3)
+	for _, n := range []int{4096, 1 << 16, 1<<16 + 1, 100_000, 1 << 17} {
+		b := make([]byte, n)
+		copy(b, whole[:min(n, len(whole))])
+		binary.LittleEndian.PutUint32(b[44:], uint32(segment.Making))
+		binary.LittleEndian.PutUint64(b[328:], 0) // no segment was opened
+		b[n-1] = 0x5a
+		src, err := file.FromBytes("a.prlx-nccl", b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := segment.FromSource(src)
+		if err != nil || f.State != segment.Making {
+			t.Fatalf("%d bytes: %v", n, err)
+		}
+		out := &sparse{}
+		copied, err := f.Copy(context.Background(), out)
+		if err != nil || copied.Bytes != int64(n) || string(out.b) != string(b) {
+			t.Errorf("%d bytes: %+v of %d, %v", n, copied, len(out.b), err)
+		}
+		f.Close()
+	}
+}

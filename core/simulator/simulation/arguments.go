@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"hash"
 	"math"
 	"slices"
 	"strconv"
@@ -90,7 +89,7 @@ func tableDigest(l *simt.Launch, words []uint64) uint64 {
 	h, known := sha256.New(), map[int]uint64{}
 	for _, word := range words {
 		if word == 0 {
-			writeWord(h, 0)
+			h.Write(make([]byte, 8))
 			continue
 		}
 		at := slices.IndexFunc(l.Memory, func(m memory.Allocation) bool { return word >= m.Host && word-m.Host < uint64(len(m.Bytes)) })
@@ -100,33 +99,11 @@ func tableDigest(l *simt.Launch, words []uint64) uint64 {
 		if _, seen := known[at]; !seen {
 			known[at] = contentsDigest(l.Memory[at].Bytes)
 		}
-		writeWord(h, known[at])
-		writeWord(h, word-l.Memory[at].Host)
+		h.Write(binary.LittleEndian.AppendUint64(nil, known[at]))
+		h.Write(binary.LittleEndian.AppendUint64(nil, word-l.Memory[at].Host))
 	}
 	return binary.LittleEndian.Uint64(h.Sum(nil)) | 1
 }
-
-// argumentDigest is a hash over names, types, values, the contents of arrays and where in them views begin.
-func argumentDigest(arguments []warptrace.Argument) uint64 {
-	h := sha256.New()
-	for _, a := range arguments {
-		for _, text := range []string{a.Name, a.Type, a.Value} {
-			writeText(h, text)
-		}
-		writeWord(h, a.Digest)
-		if a.Offset != 0 {
-			writeWord(h, a.Offset)
-		}
-	}
-	return binary.LittleEndian.Uint64(h.Sum(nil)) | 1
-}
-
-func writeText(h hash.Hash, text string) {
-	writeWord(h, uint64(len(text)))
-	h.Write([]byte(text))
-}
-
-func writeWord(h hash.Hash, word uint64) { h.Write(binary.LittleEndian.AppendUint64(nil, word)) }
 
 // scalarText is the value of a scalar argument in text, by its type in Triton's spelling.
 func scalarText(ty string, bits uint64) string {

@@ -7,6 +7,7 @@ import (
 	"path"
 
 	"github.com/prlx-go/prlx/core/recording/origin"
+	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/recording/site"
 	"github.com/prlx-go/prlx/core/simulator/simt"
 	"github.com/prlx-go/prlx/core/simulator/simt/memory"
@@ -16,31 +17,31 @@ import (
 
 // Document is prlx.simulation/1: one launch on the simulator, what it did and what the checks found.
 type Document struct {
-	Schema           string          `json:"schema"`
-	Status           string          `json:"status"` // "clean" | "findings"
-	Verdict          string          `json:"verdict"`
-	Conclusion       verdict.Verdict `json:"conclusion"`
-	Kernel           string          `json:"kernel"`
-	Launch           uint64          `json:"launch"` // counted from 0 in what was recorded or enabled
-	Grid             [3]uint32       `json:"grid"`
-	Block            [3]uint32       `json:"block"`
-	Cluster          [3]uint32       `json:"cluster"` // zeros: none
-	SharedBytes      uint64          `json:"shared_bytes"`
-	Blocks           uint64          `json:"blocks"` // that ran
-	Warps            uint64          `json:"warps"`
-	Instructions     uint64          `json:"instructions"`      // of warps
-	LaneInstructions uint64          `json:"lane_instructions"` // of active lanes
-	Totals           Counts          `json:"totals"`
-	Lines            []Line          `json:"lines"` // by file and line; empty where nothing was counted
-	Findings         []Finding       `json:"findings"`
-	MoreFindings     int64           `json:"more_findings"` // beyond those listed
-	Output           string          `json:"output"`        // what the kernel printed
-	OutputCut        bool            `json:"output_cut"`
-	Recording        *Recorded       `json:"recording"`         // null: nothing was recorded
-	Origin           *origin.Origin  `json:"origin,omitempty"`  // where a compiler of graphs made the kernel
-	Planned          *Planned        `json:"planned,omitempty"` // what a recording would take; nobody asked: not there
-	Options          Options         `json:"options"`
-	Fidelity         Fidelity        `json:"fidelity"` // what was approximated, and what it decided
+	Schema           string             `json:"schema"`
+	Status           string             `json:"status"` // "clean" | "findings"
+	Verdict          string             `json:"verdict"`
+	Conclusion       verdict.Verdict    `json:"conclusion"`
+	Kernel           string             `json:"kernel"`
+	Launch           uint64             `json:"launch"` // counted from 0 in what was recorded or enabled
+	Grid             [3]uint32          `json:"grid"`
+	Block            [3]uint32          `json:"block"`
+	Cluster          [3]uint32          `json:"cluster"` // zeros: none
+	SharedBytes      uint64             `json:"shared_bytes"`
+	Blocks           uint64             `json:"blocks"` // that ran
+	Warps            uint64             `json:"warps"`
+	Instructions     uint64             `json:"instructions"`      // of warps
+	LaneInstructions uint64             `json:"lane_instructions"` // of active lanes
+	Totals           Counts             `json:"totals"`
+	Lines            []Line             `json:"lines"` // by file and line; empty where nothing was counted
+	Findings         []Finding          `json:"findings"`
+	MoreFindings     int64              `json:"more_findings"` // beyond those listed
+	Output           string             `json:"output"`        // what the kernel printed
+	OutputCut        bool               `json:"output_cut"`
+	Recording        *recorder.Recorded `json:"recording"`         // null: nothing was recorded
+	Origin           *origin.Origin     `json:"origin,omitempty"`  // where a compiler of graphs made the kernel
+	Planned          *Planned           `json:"planned,omitempty"` // what a recording would take; nobody asked: not there
+	Options          Options            `json:"options"`
+	Fidelity         Fidelity           `json:"fidelity"` // what was approximated, and what it decided
 
 	Touched *watch.Touched `json:"touched"` // which blocks touched which elements; null: nobody asked
 	Stopped *watch.Stops   `json:"stopped"` // what lanes held at lines of the source; null: nobody asked
@@ -118,27 +119,6 @@ type Access struct {
 	Distance int64  `json:"distance,omitempty"` // bytes that it reaches beyond its end, or (negative) begins before its start; 0 inside
 	Size     uint64 `json:"size,omitempty"`     // of that allocation
 	Inside   string `json:"inside,omitempty"`   // another allocation, into which it falls
-}
-
-// Recorded says what recording a launch left.
-type Recorded struct {
-	File           string `json:"file"`
-	Bytes          int64  `json:"bytes"`
-	Warps          int64  `json:"warps"`
-	Events         int64  `json:"events"`
-	Sites          int    `json:"sites"`
-	ArgumentDigest string `json:"argument_digest"`
-	ModuleHash     string `json:"module_hash"`
-
-	Written *Written `json:"written"` // to global memory; null: not recorded
-}
-
-// Written says what of the launch's stores is in a recording.
-type Written struct {
-	Stores    int    `json:"stores"`     // sums: pairs of a statement and an array
-	Arrays    int    `json:"arrays"`     // with digests
-	Bytes     uint64 `json:"bytes"`      // that the launch wrote
-	KeptBytes uint64 `json:"kept_bytes"` // whose contents are in the recording
 }
 
 // Schema names the document.

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/recording/observe"
+	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 	"github.com/prlx-go/prlx/core/simulator/simt"
 )
 
 // observed records the kernel of decides.ptx from outside.
-func observed(t *testing.T, r *Record) (*warptrace.Trace, []warptrace.WarpInfo) {
+func observed(t *testing.T, r *recorder.Record) (*warptrace.Trace, []warptrace.WarpInfo) {
 	t.Helper()
 	text, _ := decides(t)
 	p, err := simt.Load(t.Context(), "decides.ptx", []byte(text))
@@ -38,8 +39,8 @@ func observed(t *testing.T, r *Record) (*warptrace.Trace, []warptrace.WarpInfo) 
 }
 
 func TestOnlyTheWarpsThatAreAskedForHaveEvents(t *testing.T) {
-	everywhere, all := observed(t, &Record{Predicates: true})
-	trace, some := observed(t, &Record{Predicates: true, Warps: observe.Warps{{1, 2}, {5, 5}}})
+	everywhere, all := observed(t, &recorder.Record{Predicates: true})
+	trace, some := observed(t, &recorder.Record{Predicates: true, Warps: observe.Warps{{1, 2}, {5, 5}}})
 	if len(all) != 6 {
 		t.Fatalf("%d warps", len(all))
 	}
@@ -65,7 +66,7 @@ func TestOnlyTheWarpsThatAreAskedForHaveEvents(t *testing.T) {
 	if errA != nil || errB != nil || len(a.Stores) == 0 || !reflect.DeepEqual(a.Stores, b.Stores) || !reflect.DeepEqual(a.Arrays, b.Arrays) {
 		t.Errorf("what is written is not summed of all warps: %v %v\n%+v\n%+v", errA, errB, a, b)
 	}
-	_, digest := observed(t, &Record{Mode: "digest", Warps: observe.Warps{{3, 3}}})
+	_, digest := observed(t, &recorder.Record{Mode: "digest", Warps: observe.Warps{{3, 3}}})
 	for _, w := range digest {
 		if w.HasRolling != (w.Warp == 3) || (w.Total > 0) != (w.Warp == 3) {
 			t.Errorf("digest of warp %d: %+v", w.Warp, w)
@@ -75,7 +76,7 @@ func TestOnlyTheWarpsThatAreAskedForHaveEvents(t *testing.T) {
 
 func TestOnlyTheLinesThatAreAskedForHaveEvents(t *testing.T) {
 	lines := func(places ...observe.Place) []uint32 {
-		trace, index := observed(t, &Record{Predicates: true, Places: places})
+		trace, index := observed(t, &recorder.Record{Predicates: true, Places: places})
 		var found []uint32
 		for _, info := range index {
 			var w warptrace.Warp
@@ -113,7 +114,7 @@ func TestRangesOfWarpsThatDoNotAscendAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, _ := launchOf(0)
-	_, err = Run(newJob(t), p, l, About{}, &Record{Path: filepath.Join(t.TempDir(), "a.prlx"), Warps: observe.Warps{{4, 2}}}, nil)
+	_, err = Run(newJob(t), p, l, About{}, &recorder.Record{Path: filepath.Join(t.TempDir(), "a.prlx"), Warps: observe.Warps{{4, 2}}}, nil)
 	if err == nil || !strings.Contains(err.Error(), "ascend") {
 		t.Error(err)
 	}

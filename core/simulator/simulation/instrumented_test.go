@@ -13,6 +13,7 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/recording/observe"
 	"github.com/prlx-go/prlx/core/recording/observe/arena"
+	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 	"github.com/prlx-go/prlx/core/simulator/ptx"
 	"github.com/prlx-go/prlx/core/simulator/simt"
@@ -192,7 +193,7 @@ func newJob(t *testing.T) *job.Job {
 }
 
 // recordDecides runs the kernel as a recording asks, and reads the recording.
-func recordDecides(t *testing.T, size int, r *Record) (*warptrace.Trace, *Document, []byte) {
+func recordDecides(t *testing.T, size int, r *recorder.Record) (*warptrace.Trace, *Document, []byte) {
 	t.Helper()
 	text, table := decides(t)
 	p, err := simt.Load(t.Context(), "decides.ptx", []byte(text))
@@ -215,7 +216,7 @@ func recordDecides(t *testing.T, size int, r *Record) (*warptrace.Trace, *Docume
 }
 
 func TestARecordingOfAKernelThatRecordsByItself(t *testing.T) {
-	trace, doc, _ := recordDecides(t, 1<<16, &Record{Instrumented: &Instrumented{}})
+	trace, doc, _ := recordDecides(t, 1<<16, &recorder.Record{Instrumented: &recorder.Instrumented{}})
 	h := trace.Header()
 	if h.Means != warptrace.MeansInstrumented || !h.Taken || doc.Recording.Warps != 6 || doc.Recording.Events < 40 || len(doc.Findings) > 0 {
 		t.Errorf("%+v\n%+v", h, doc.Recording)
@@ -241,7 +242,7 @@ func TestRecordingChangesNoResult(t *testing.T) {
 		t.Fatal(err, result)
 	}
 	for _, size := range []int{1 << 16, 4096, 512} {
-		_, doc, got := recordDecides(t, size, &Record{Instrumented: &Instrumented{}})
+		_, doc, got := recordDecides(t, size, &recorder.Record{Instrumented: &recorder.Instrumented{}})
 		if string(got) != string(want) || len(doc.Findings) > 0 {
 			t.Errorf("an arena of %d bytes changes results: %v", size, doc.Findings)
 		}
@@ -249,17 +250,17 @@ func TestRecordingChangesNoResult(t *testing.T) {
 }
 
 func TestLossesAreNamed(t *testing.T) {
-	trace, doc, _ := recordDecides(t, 2048, &Record{Instrumented: &Instrumented{}})
+	trace, doc, _ := recordDecides(t, 2048, &recorder.Record{Instrumented: &recorder.Instrumented{}})
 	losses, err := trace.Losses(t.Context())
 	if err != nil || losses.Dropped == 0 || len(losses.Notes) == 0 || !strings.Contains(losses.Notes[0], "arena") {
 		t.Errorf("%+v, %v, %+v", losses, err, doc.Recording)
 	}
-	trace, _, _ = recordDecides(t, 1<<16, &Record{Mode: "digest", Instrumented: &Instrumented{}})
+	trace, _, _ = recordDecides(t, 1<<16, &recorder.Record{Mode: "digest", Instrumented: &recorder.Instrumented{}})
 	index, err := trace.Index(t.Context())
 	if err != nil || len(index) != 6 || !index[0].HasRolling || index[0].Events != 0 || index[0].Total == 0 {
 		t.Errorf("%+v, %v", index, err)
 	}
-	trace, _, _ = recordDecides(t, 1<<16, &Record{Instrumented: &Instrumented{}, Warps: observe.Warps{{2, 2}}})
+	trace, _, _ = recordDecides(t, 1<<16, &recorder.Record{Instrumented: &recorder.Instrumented{}, Warps: observe.Warps{{2, 2}}})
 	if index, err := trace.Index(t.Context()); err != nil || len(index) != 1 || index[0].Warp != 2 {
 		t.Errorf("%+v, %v", index, err)
 	}
@@ -275,9 +276,9 @@ func TestAWrongTableIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, in := range map[string]*Instrumented{"broken": {Sites: "no table", Arena: 3}, "no piece of memory 9": {Arena: 9}, "the kernel has 0": {Sites: few, Arena: 3}} {
+	for what, in := range map[string]*recorder.Instrumented{"broken": {Sites: "no table", Arena: 3}, "no piece of memory 9": {Arena: 9}, "the kernel has 0": {Sites: few, Arena: 3}} {
 		l, _ := launchOf(1 << 16)
-		_, err := Run(newJob(t), p, l, About{}, &Record{Path: filepath.Join(t.TempDir(), "a.prlx"), Instrumented: in}, nil)
+		_, err := Run(newJob(t), p, l, About{}, &recorder.Record{Path: filepath.Join(t.TempDir(), "a.prlx"), Instrumented: in}, nil)
 		if err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/recording/observe"
+	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 )
 
@@ -33,10 +34,10 @@ func eventsOf(t *testing.T, trace *warptrace.Trace) (events map[uint64][][3]uint
 
 // TestTheLastEventsAreThoseOfAWholeRecording keeps a few events of each warp, the last ones.
 func TestTheLastEventsAreThoseOfAWholeRecording(t *testing.T) {
-	trace, _, _ := recordDecides(t, 1<<16, &Record{Instrumented: &Instrumented{}})
+	trace, _, _ := recordDecides(t, 1<<16, &recorder.Record{Instrumented: &recorder.Instrumented{}})
 	all, _ := eventsOf(t, trace)
 	for _, depth := range []uint32{1, 3, 7, 1000} {
-		trace, doc, _ := recordDecides(t, 1<<16, &Record{EventsPerWarp: depth, Instrumented: &Instrumented{Last: true}})
+		trace, doc, _ := recordDecides(t, 1<<16, &recorder.Record{EventsPerWarp: depth, Instrumented: &recorder.Instrumented{Last: true}})
 		kept, info := eventsOf(t, trace)
 		for warp, whole := range all {
 			from := max(len(whole)-int(depth), 0)
@@ -52,10 +53,10 @@ func TestTheLastEventsAreThoseOfAWholeRecording(t *testing.T) {
 
 // TestSamplingCountsBySite leaves out events: an event more at one site changes nothing at the others.
 func TestSamplingCountsBySite(t *testing.T) {
-	trace, _, _ := recordDecides(t, 1<<16, &Record{Instrumented: &Instrumented{}})
+	trace, _, _ := recordDecides(t, 1<<16, &recorder.Record{Instrumented: &recorder.Instrumented{}})
 	all, _ := eventsOf(t, trace)
 	for _, rate := range []uint32{2, 3, 100} {
-		trace, doc, _ := recordDecides(t, 1<<16, &Record{Instrumented: &Instrumented{SampleRate: rate}})
+		trace, doc, _ := recordDecides(t, 1<<16, &recorder.Record{Instrumented: &recorder.Instrumented{SampleRate: rate}})
 		kept, info := eventsOf(t, trace)
 		for warp, whole := range all {
 			var want [][3]uint64
@@ -78,12 +79,12 @@ func TestSamplingCountsBySite(t *testing.T) {
 
 // TestAWindowIsAroundItsEvent keeps what is around the second time that a warp passed a site.
 func TestAWindowIsAroundItsEvent(t *testing.T) {
-	trace, _, _ := recordDecides(t, 1<<16, &Record{Instrumented: &Instrumented{}})
+	trace, _, _ := recordDecides(t, 1<<16, &recorder.Record{Instrumented: &recorder.Instrumented{}})
 	all, _ := eventsOf(t, trace)
 	looked := 0
 	for number := range trace.Sites().Len() {
-		in := &Instrumented{Window: &Window{Site: hex(uint64(trace.Sites().At(number).Key)), Occurrence: 1, After: 2}}
-		window, doc, _ := recordDecides(t, 1<<16, &Record{EventsPerWarp: 6, Instrumented: in})
+		in := &recorder.Instrumented{Window: &recorder.Window{Site: hex(uint64(trace.Sites().At(number).Key)), Occurrence: 1, After: 2}}
+		window, doc, _ := recordDecides(t, 1<<16, &recorder.Record{EventsPerWarp: 6, Instrumented: in})
 		kept, info := eventsOf(t, window)
 		for warp, whole := range all {
 			end, times := len(whole), 0
@@ -112,7 +113,7 @@ func TestAWindowIsAroundItsEvent(t *testing.T) {
 // TestNoArenaIsTooSmall runs with arenas of any size, in any mode, for other warps than there are: results stay, nothing is written
 // outside, and what is not kept is counted.
 func TestNoArenaIsTooSmall(t *testing.T) {
-	trace, _, want := recordDecides(t, 1<<16, &Record{Instrumented: &Instrumented{}})
+	trace, _, want := recordDecides(t, 1<<16, &recorder.Record{Instrumented: &recorder.Instrumented{}})
 	whole, err := trace.Outputs(t.Context())
 	if err != nil || whole == nil || len(whole.Stores) == 0 {
 		t.Fatal(err, whole)
@@ -120,8 +121,8 @@ func TestNoArenaIsTooSmall(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := range 60 {
 		size := 256 + random.IntN(6000)&^7
-		in := &Instrumented{Last: random.IntN(2) == 0, SampleRate: uint32(random.IntN(4))}
-		r := &Record{Mode: []string{"digest", "control-flow"}[random.IntN(2)], EventsPerWarp: uint32(random.IntN(20)), Instrumented: in}
+		in := &recorder.Instrumented{Last: random.IntN(2) == 0, SampleRate: uint32(random.IntN(4))}
+		r := &recorder.Record{Mode: []string{"digest", "control-flow"}[random.IntN(2)], EventsPerWarp: uint32(random.IntN(20)), Instrumented: in}
 		if first, many := uint64(random.IntN(8)), uint64(random.IntN(4)); many > 0 {
 			r.Warps = observe.Warps{{first, first + many - 1}}
 		}

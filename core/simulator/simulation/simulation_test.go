@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/recording/site"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 	"github.com/prlx-go/prlx/core/simulator/simt"
@@ -70,7 +71,7 @@ func TestTheDigestOfArgumentsChangesWithContentsAndNotWithAddresses(t *testing.T
 			},
 		}
 	}
-	digest := func(l *simt.Launch) uint64 { return argumentDigest(recordedArguments(l)) }
+	digest := func(l *simt.Launch) uint64 { return recorder.ArgumentDigest(recordedArguments(l)) }
 	same := digest(launch(4096, 1, 7))
 	if digest(launch(8192, 1, 7)) != same {
 		t.Error("another address changed the digest")
@@ -133,7 +134,7 @@ func TestAnArgumentSaysWhereItsViewBegins(t *testing.T) {
 		t.Errorf("got %+v, want 8 bytes in, aligned to 8", got)
 	}
 	whole := table(0x7f0000000000, [2]byte{1, 2}, 5, 6)
-	if argumentDigest(recordedArguments(whole)) == argumentDigest(recordedArguments(l)) {
+	if recorder.ArgumentDigest(recordedArguments(whole)) == recorder.ArgumentDigest(recordedArguments(l)) {
 		t.Error("a view that begins later has the digest of the whole")
 	}
 	if got := recordedArguments(whole)[0]; got.Offset != 0 || got.Aligned != warptrace.MostAligned {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/recording/observe/arena"
+	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/simulator/simt"
 	"github.com/prlx-go/prlx/core/simulator/simt/execute"
 	"github.com/prlx-go/prlx/core/simulator/simt/memory"
@@ -51,12 +52,13 @@ func trapped(t *testing.T, text []byte, r *recordedLaunch, seed uint64) (events,
 	t.Helper()
 	k, variables := compiled(t, r.Kernel, text)
 	l := r.launch(seed)
-	in := &Instrumented{Sites: r.Sites, Arena: r.Arena}
-	_, plan, held, err := in.prepared(l, &Record{})
+	about := About{}
+	prepared, err := arenaOf(about.launch(l), l, &recorder.Record{Instrumented: &recorder.Instrumented{Sites: r.Sites, Arena: r.Arena}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := arena.Prepare(held, plan); err != nil {
+	held := prepared.Memory
+	if err := prepared.Prepare(nil); err != nil {
 		t.Fatal(err)
 	}
 	seen := &trap{k: k, calls: map[uint64][]arena.Event{}}

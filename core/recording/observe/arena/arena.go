@@ -266,6 +266,16 @@ func Prepare(memory []byte, p Plan) error {
 	return nil
 }
 
+// Front is how much of the beginning of a prepared arena is not zeros, and of how many warps it has entries: whoever copies an arena to a GPU copies
+// that and clears the rest.
+func (p *Plan) Front(size uint64) (bytes, warps uint64) {
+	l := p.layout(size)
+	if l.mode&modeRing != 0 {
+		return l.sums, l.entries
+	}
+	return l.directory, l.entries
+}
+
 // tableAt is where the table of arrays begins: behind the widths of so many sums.
 func tableAt(slots uint64) uint64 {
 	return headerBytes + (slots*widthBytes+placeBytes-1)/placeBytes*placeBytes

@@ -1,4 +1,4 @@
-package simulation
+package recorder
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 // killed process leaves it.
 func TestARecordingThatIsKilledLeavesWhatWasRecordedAtTheLastTick(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.prlx")
-	r := &recorder{request: &Record{Path: path, NoWritten: true}}
+	r := &Recorder{request: &Record{Path: path, NoWritten: true}}
 	var err error
 	if r.out, err = file.Create(path, false); err != nil {
 		t.Fatal(err)
@@ -28,13 +28,12 @@ func TestARecordingThatIsKilledLeavesWhatWasRecordedAtTheLastTick(t *testing.T) 
 	if r.writer, err = warptrace.CreateV2(r.out, header, site.NewTable(sites), warptrace.V2Options{}); err != nil {
 		t.Fatal(err)
 	}
-	record := r.recording()
 	ticks := make(chan time.Time)
 	ctx, end := context.WithCancel(context.Background())
 	group, ctx := safe.NewGroup(ctx)
 	group.Go(func() error { return r.checkpoints(ctx, ticks) })
 	for warp := range uint64(3) {
-		if err := record.Warp(oneBranch(warp)); err != nil {
+		if err := r.Warp(oneBranch(warp)); err != nil {
 			t.Fatal(err)
 		}
 		ticks <- time.Time{}
@@ -47,7 +46,7 @@ func TestARecordingThatIsKilledLeavesWhatWasRecordedAtTheLastTick(t *testing.T) 
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.commit(); err != nil {
+	if _, err := r.Commit(); err != nil {
 		t.Fatal(err)
 	}
 	if got := warpsOfFile(t, path, false); got != 3 {
@@ -56,12 +55,12 @@ func TestARecordingThatIsKilledLeavesWhatWasRecordedAtTheLastTick(t *testing.T) 
 }
 
 func TestTheEndOfALaunchEndsItsCheckpoints(t *testing.T) {
-	r := &recorder{}
+	r := &Recorder{}
 	panics := func() error { panic("of the launch") }
-	if err := r.checkpointed(context.Background(), panics); err == nil {
+	if err := r.Checkpointed(context.Background(), panics); err == nil {
 		t.Error("the panic of a launch is gone")
 	}
-	if err := r.checkpointed(context.Background(), func() error { return nil }); err != nil {
+	if err := r.Checkpointed(context.Background(), func() error { return nil }); err != nil {
 		t.Errorf("got %v", err)
 	}
 }
@@ -69,7 +68,7 @@ func TestTheEndOfALaunchEndsItsCheckpoints(t *testing.T) {
 // TestACheckpointThatWasLongerIsCutOff leaves bytes behind the end, as a checkpoint that was longer than what followed.
 func TestACheckpointThatWasLongerIsCutOff(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.prlx")
-	r := &recorder{request: &Record{Path: path}}
+	r := &Recorder{request: &Record{Path: path}}
 	var err error
 	if r.out, err = file.Create(path, false); err != nil {
 		t.Fatal(err)
@@ -81,7 +80,7 @@ func TestACheckpointThatWasLongerIsCutOff(t *testing.T) {
 	if _, err := r.out.WriteAt(make([]byte, 4096), 4096); err != nil {
 		t.Fatal(err)
 	}
-	done, err := r.commit()
+	done, err := r.Commit()
 	if err != nil {
 		t.Fatal(err)
 	}

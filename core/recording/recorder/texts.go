@@ -1,4 +1,4 @@
-package simulation
+package recorder
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package simulation
+package recorder
 
 import (
 	"fmt"
@@ -18,17 +18,17 @@ var roles = map[site.Kind]warptrace.SnapshotRole{
 }
 
 // snapshots makes those of a recording of the operands that a warp left.
-func (s *stored) snapshots(out *warptrace.Warp, w *arena.Warp) {
+func (a *Arena) snapshots(out *warptrace.Warp, w *arena.Warp) {
 	for i := range w.Operands {
 		if len(out.Snapshots) == maxSnapshots {
-			s.crowded += uint64(len(w.Operands) - i)
+			a.crowded += uint64(len(w.Operands) - i)
 			return
 		}
 		o := &w.Operands[i]
-		at := &s.table.Sites[o.Site]
+		at := &a.Table.Sites[o.Site]
 		shot := warptrace.Snapshot{
 			Site: o.Site, Event: int32(o.Event), Seq: uint32(i), Active: o.Active, Compare: at.Compare, Role: roles[at.Kind],
-			Type: s.table.Types[o.Site], Lhs: o.Lhs, Rhs: o.Rhs,
+			Type: a.Table.Types[o.Site], Lhs: o.Lhs, Rhs: o.Rhs,
 		}
 		switch shot.Role {
 		case warptrace.RoleValue, warptrace.RoleAtomic:
@@ -36,7 +36,7 @@ func (s *stored) snapshots(out *warptrace.Warp, w *arena.Warp) {
 		case warptrace.RoleStore, warptrace.RoleLoad:
 			for lane := range shot.Lhs {
 				if o.Active>>lane&1 != 0 {
-					shot.Lhs[lane] = s.addressName(shot.Lhs[lane])
+					shot.Lhs[lane] = a.addressName(shot.Lhs[lane])
 				}
 			}
 		}
@@ -46,12 +46,12 @@ func (s *stored) snapshots(out *warptrace.Warp, w *arena.Warp) {
 
 // addressName is what recordings call an address: the number of the array, from 1, above how far it is from what offsets in it count from.
 // Where arrays lie in the process says nothing about the kernel.
-func (s *stored) addressName(address uint64) uint64 {
-	for k := len(s.plan.Arrays) - 1; k >= 0; k-- {
-		a := &s.plan.Arrays[k]
-		for _, piece := range a.Pieces {
+func (a *Arena) addressName(address uint64) uint64 {
+	for k := len(a.Plan.Arrays) - 1; k >= 0; k-- {
+		at := &a.Plan.Arrays[k]
+		for _, piece := range at.Pieces {
 			if address-piece.From < piece.Bytes {
-				return uint64(a.ID+1)<<warptrace.PointerOffsetBits + address - piece.From + a.Pieces[0].From - a.Base
+				return uint64(at.ID+1)<<warptrace.PointerOffsetBits + address - piece.From + at.Pieces[0].From - at.Base
 			}
 		}
 	}
@@ -59,14 +59,14 @@ func (s *stored) addressName(address uint64) uint64 {
 }
 
 // lostOperands says which operands a recording does not have.
-func (s *stored) lostOperands(a *arena.Arena) {
-	if n := s.plan.Depth; n > 0 && s.plan.Operands {
-		s.recorder.writer.Note(fmt.Sprintf("operands of every lane at the first %d visits of each site by each warp alone: %d more events have none", n, a.Deep))
+func (a *Arena) lostOperands(note func(string), left *arena.Arena) {
+	if n := a.Plan.Depth; n > 0 && a.Plan.Operands {
+		note(fmt.Sprintf("operands of every lane at the first %d visits of each site by each warp alone: %d more events have none", n, left.Deep))
 	}
-	if a.NoRoom > 0 {
-		s.recorder.writer.Note(fmt.Sprintf("the operands of %d elements of events were lost because the arena of %d bytes was full", a.NoRoom, len(s.memory)))
+	if left.NoRoom > 0 {
+		note(fmt.Sprintf("the operands of %d elements of events were lost because the arena of %d bytes was full", left.NoRoom, len(a.Memory)))
 	}
-	if a.Orphans+s.crowded > 0 {
-		s.recorder.writer.Note(fmt.Sprintf("the operands of %d elements of events are not kept: their events are not, or their warp has more than %d", a.Orphans+s.crowded, maxSnapshots))
+	if left.Orphans+a.crowded > 0 {
+		note(fmt.Sprintf("the operands of %d elements of events are not kept: their events are not, or their warp has more than %d", left.Orphans+a.crowded, maxSnapshots))
 	}
 }
