@@ -10,7 +10,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
 // generated writes a recording with lanes of a wave of 64 in format v2, and the same program with 32 lanes in format v1.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/nccl/nccltest"
+	"github.com/prlx-go/prlx/core/testing/nccltest"
 	"github.com/prlx-go/prlx/core/trace/formats"
 	"github.com/prlx-go/prlx/core/trace/source"
 )

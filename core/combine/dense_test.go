@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 )
 
 // denseKineto writes the traces of four ranks: one kernel in twenty is an all-reduce with what PyTorch writes beside it.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 )
 
 // gpuTrace is a trace of one process with one device, whose clock is off and drifts. Only what was recorded is written.

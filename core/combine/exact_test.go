@@ -11,8 +11,8 @@ import (
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 	"github.com/prlx-go/prlx/core/trace/xspace"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
 )
 
 // recorded writes a synthetic job and returns its traces and its round offsets.

@@ -18,9 +18,9 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/safe"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 )
 
 // sweep is how hard inputs are damaged: PRLX_FULL_SWEEP=1 (make fuzz) does all that is promised.

@@ -13,12 +13,12 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/testing/filetest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 	"github.com/prlx-go/prlx/core/trace/aligned"
 	"github.com/prlx-go/prlx/core/trace/chrometrace"
 	"github.com/prlx-go/prlx/core/trace/xspace"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
 )
 
 // carriedAway copies the traces of a result into a directory of their own, without the documents beside them.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/file/filetest"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 	"github.com/prlx-go/prlx/core/trace/aligned"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 )
 
 // hostProbes writes what the probers of two hosts leave, the first of which has the clock of one node of a job, the second that of another.

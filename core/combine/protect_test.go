@@ -9,7 +9,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 )
 
 // tree returns the content of every file below dir.

@@ -12,7 +12,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/testing/snapshottest"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 )
 
 // readingsFile is what a sampler leaves: a header, pairs, and what the system says of its clock at the begin and the end.

@@ -12,7 +12,7 @@ import (
 	"github.com/prlx-go/prlx/core/clocks/clockfile"
 	"github.com/prlx-go/prlx/core/clocks/snapshot"
 	"github.com/prlx-go/prlx/core/testing/snapshottest"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 )
 
 // readingsOf is what a sampler of a node of the job reads of a clock that is an uptime.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/cycle/kernels"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/testing/cycletest"
 )
 
 func TestTracesOfSeveralRanksAreOne(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/recording/site"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
-	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
 // One warp of 32 lanes, told event by event.

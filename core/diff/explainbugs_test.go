@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
 // seededBug runs a generated program without and with a bug.

@@ -9,7 +9,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/recording/site"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
-	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
 // equalTraces runs a program several times with the same data: the runs differ in what depends on the order of warps and on clocks.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 	"github.com/prlx-go/prlx/core/trace/event"
 	"github.com/prlx-go/prlx/core/trace/xspace"
 )

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/diff"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
 // TestHowManyMoreTheGreedyAlgorithmReports counts, for the same known edits, the divergences of original prlx 0.5 and of package

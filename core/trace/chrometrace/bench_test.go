@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
-	"github.com/prlx-go/prlx/core/trace/chrometrace/chrometracetest"
+	"github.com/prlx-go/prlx/core/testing/chrometracetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 	"github.com/prlx-go/prlx/core/trace/clock"
 )
 

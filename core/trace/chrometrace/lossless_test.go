@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 	"github.com/prlx-go/prlx/core/trace/clock"
 )
 

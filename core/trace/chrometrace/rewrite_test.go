@@ -15,7 +15,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/trace/chrometrace/chrometracetest"
+	"github.com/prlx-go/prlx/core/testing/chrometracetest"
 	"github.com/prlx-go/prlx/core/trace/clock"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
-	"github.com/prlx-go/prlx/core/trace/chrometrace/chrometracetest"
+	"github.com/prlx-go/prlx/core/testing/chrometracetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 )
 
 func TestScanReadsTheDocument(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/trace/chrometrace/chrometracetest"
+	"github.com/prlx-go/prlx/core/testing/chrometracetest"
 )
 
 // sameEvent reads the event at i with shapes and token by token, and fails where the two differ. It returns the index behind the event.

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/testing/listtest"
 	"github.com/prlx-go/prlx/core/trace/chrometrace"
-	"github.com/prlx-go/prlx/core/trace/listtest"
 	"github.com/prlx-go/prlx/core/trace/source"
 	"github.com/prlx-go/prlx/core/trace/xspace"
 )

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 	"github.com/prlx-go/prlx/core/trace/clock"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
 )
 
 // benchSource is one node's file of about 30 MB in memory: eight devices, 120_000 events each.

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 	"github.com/prlx-go/prlx/core/trace/clock"
 	"github.com/prlx-go/prlx/core/trace/source"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
 )
 
 // noting writes down what a visitor of operations is shown.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 	"github.com/prlx-go/prlx/core/trace/source"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
 )
 
 // linesOf lists the events of every line, without their names, by plane and line.

@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 )
 
 // values are the neighbours of every power of two and some of everything between.
