@@ -12,3 +12,7 @@ func (t *Table) Len() int {
 	defer t.mu.Unlock()
 	return len(t.jobs)
 }
+
+type Snapshot = snapshot
+
+var NewBudget = newBudget

@@ -29,8 +29,8 @@ type entry struct {
 	err    error
 }
 
-// Snapshot is the state of a job at one moment.
-type Snapshot struct {
+// snapshot is the state of a job at one moment.
+type snapshot struct {
 	Stage    string // name of the current part of the work, "" before the first
 	Done     int64  // units done in this stage
 	Total    int64  // units in this stage, 0 when unknown
@@ -98,12 +98,12 @@ func (t *Table) Wait(id int64, ms int) bool {
 }
 
 // Snapshot returns the state of a job; false when it is unknown.
-func (t *Table) Snapshot(id int64) (Snapshot, bool) {
+func (t *Table) Snapshot(id int64) (snapshot, bool) {
 	e := t.find(id)
 	if e == nil {
-		return Snapshot{}, false
+		return snapshot{}, false
 	}
-	var s Snapshot
+	var s snapshot
 	select {
 	case <-e.done:
 		s.Finished = true

@@ -80,8 +80,8 @@ func (e *Evidence) Lacks(what, why string) {
 	e.missing = append(e.missing, Missing{What: what, Why: why})
 }
 
-// Whole reports whether something was looked at and nothing is missing: whether Compare can say Same, and Check Passed.
-func (e *Evidence) Whole() bool {
+// whole reports whether something was looked at and nothing is missing: whether Compare can say Same, and Check Passed.
+func (e *Evidence) whole() bool {
 	return len(e.missing) == 0 && e.count() > 0
 }
 
@@ -113,7 +113,7 @@ func (e *Evidence) conclude(found bool, bad, good Outcome, why string) Verdict {
 	switch {
 	case found:
 		return e.verdict(bad, why)
-	case e.Whole():
+	case e.whole():
 		return e.verdict(good, why)
 	}
 	return e.verdict(Inconclusive, e.reason(why))
