@@ -9,9 +9,9 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 )
 
-// ReadGap reads what stands before a chunk in the list: white space, and the comma behind the chunk before it. i is the chunk's
+// readGap reads what stands before a chunk in the list: white space, and the comma behind the chunk before it. i is the chunk's
 // index, or the number of chunks for what stands behind the last one.
-func (t *Trace) ReadGap(src *file.Source, i int) ([]byte, error) {
+func (t *trace) readGap(src *file.Source, i int) ([]byte, error) {
 	from, to := t.EventsOffset, t.EventsEnd
 	if i > 0 {
 		from = t.Chunks[i-1].End
@@ -31,8 +31,8 @@ func (t *Trace) ReadGap(src *file.Source, i int) ([]byte, error) {
 // maxGap bounds the white space between two chunks that is copied.
 const maxGap = 1 << 20
 
-// ReadChunk reads the bytes of a chunk into buf, which it grows where needed.
-func ReadChunk(src *file.Source, c *Chunk, buf []byte) ([]byte, error) {
+// readChunk reads the bytes of a chunk into buf, which it grows where needed.
+func readChunk(src *file.Source, c *chunk, buf []byte) ([]byte, error) {
 	return readRange(src, c.Offset, c.End, buf)
 }
 
@@ -55,14 +55,14 @@ func readRange(src *file.Source, from, to int64, buf []byte) ([]byte, error) {
 type documentWriter struct {
 	ctx context.Context
 	src *file.Source
-	t   *Trace
-	r   *Rewriter
+	t   *trace
+	r   *rewriter
 	dst io.Writer
 }
 
-// Head writes what stands before the list of events, its opening bracket included. A bare list has no place for a base: when the
+// head writes what stands before the list of events, its opening bracket included. A bare list has no place for a base: when the
 // edit changes that, Head and Tail put a document around it.
-func (r *Rewriter) Head(ctx context.Context, src *file.Source, dst io.Writer) error {
+func (r *rewriter) head(ctx context.Context, src *file.Source, dst io.Writer) error {
 	d := &documentWriter{ctx: ctx, src: src, t: r.trace, r: r, dst: dst}
 	if r.wraps() {
 		text := append([]byte(`{"baseTimeNanoseconds":`), strconv.AppendInt(nil, r.outBase, 10)...)
@@ -74,8 +74,8 @@ func (r *Rewriter) Head(ctx context.Context, src *file.Source, dst io.Writer) er
 	return d.around(0, r.trace.EventsOffset)
 }
 
-// Tail writes what stands behind the list of events, its closing bracket included.
-func (r *Rewriter) Tail(ctx context.Context, src *file.Source, dst io.Writer) error {
+// tail writes what stands behind the list of events, its closing bracket included.
+func (r *rewriter) tail(ctx context.Context, src *file.Source, dst io.Writer) error {
 	d := &documentWriter{ctx: ctx, src: src, t: r.trace, r: r, dst: dst}
 	if r.wraps() {
 		end := "]}\n"
@@ -85,13 +85,13 @@ func (r *Rewriter) Tail(ctx context.Context, src *file.Source, dst io.Writer) er
 		_, err := io.WriteString(dst, end)
 		return err
 	}
-	if len(r.edit.Mark) > 0 && !r.trace.Array && r.trace.Key(KeyMark) == nil {
+	if len(r.edit.Mark) > 0 && !r.trace.Array && r.trace.key(KeyMark) == nil {
 		return d.marked()
 	}
 	return d.around(r.trace.EventsEnd, r.trace.Size)
 }
 
-func (r *Rewriter) wraps() bool { return r.trace.Array && r.outBase != r.trace.BaseNS }
+func (r *rewriter) wraps() bool { return r.trace.Array && r.outBase != r.trace.BaseNS }
 
 func withoutCommas(b []byte) []byte {
 	kept := b[:0]
@@ -105,7 +105,7 @@ func withoutCommas(b []byte) []byte {
 
 // around copies bytes [from, to) that lie outside the list of events, with baseTimeNanoseconds edited.
 func (d *documentWriter) around(from, to int64) error {
-	base := d.t.Key("baseTimeNanoseconds")
+	base := d.t.key("baseTimeNanoseconds")
 	changed := d.r.outBase != d.t.BaseNS
 	if changed && base != nil && base.Offset >= from && base.Offset < to {
 		if err := d.copy(from, base.Offset); err != nil {

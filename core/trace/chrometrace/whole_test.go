@@ -11,9 +11,9 @@ import (
 // Rewrite writes the whole document of one trace with an edit applied: what stands around the events as it is, apart from
 // baseTimeNanoseconds, and between the events what stood there. With an edit that changes nothing the output is the input,
 // byte for byte. It runs in one goroutine; callers that want more use a Rewriter themselves.
-func Rewrite(ctx context.Context, src *file.Source, t *Trace, e Edit, dst io.Writer) (Counts, error) {
-	var counts Counts
-	r, err := NewRewriter(t, e)
+func Rewrite(ctx context.Context, src *file.Source, t *trace, e edit, dst io.Writer) (counts, error) {
+	var counts counts
+	r, err := newRewriter(t, e)
 	if err != nil {
 		return counts, err
 	}
@@ -29,25 +29,25 @@ type wholeWriter struct {
 	wrote    bool // an event has been written
 }
 
-func (d *wholeWriter) write(counts *Counts) error {
+func (d *wholeWriter) write(counts *counts) error {
 	t := d.t
-	if err := d.r.Head(d.ctx, d.src, d.dst); err != nil {
+	if err := d.r.head(d.ctx, d.src, d.dst); err != nil {
 		return err
 	}
-	added, n := d.r.Added(nil)
+	added, n := d.r.added(nil)
 	at := t.EventsOffset
-	w := d.r.Worker()
+	w := d.r.worker()
 	for i := range t.Chunks {
 		c := &t.Chunks[i]
 		if err := d.ctx.Err(); err != nil {
 			return fault.FromIO(t.Path, err)
 		}
 		var err error
-		if d.raw, err = ReadChunk(d.src, c, d.raw); err != nil {
+		if d.raw, err = readChunk(d.src, c, d.raw); err != nil {
 			return err
 		}
 		before := counts.Kept
-		if d.out, err = w.Chunk(d.out[:0], d.raw, c, counts); err != nil {
+		if d.out, err = w.chunk(d.out[:0], d.raw, c, counts); err != nil {
 			return err
 		}
 		if counts.Kept > before {
@@ -73,7 +73,7 @@ func (d *wholeWriter) write(counts *Counts) error {
 	if err := d.gap(at, t.EventsEnd); err != nil {
 		return err
 	}
-	return d.r.Tail(d.ctx, d.src, d.dst)
+	return d.r.tail(d.ctx, d.src, d.dst)
 }
 
 // gap writes bytes [from, to) of the list, which hold no event; before the first event kept only their white space.

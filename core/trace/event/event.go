@@ -78,14 +78,14 @@ func (s *Span) Before(o *Span) bool {
 	return s.Line < o.Line
 }
 
-// Names gives small numbers to strings, in order of first appearance.
-type Names struct {
+// names gives small numbers to strings, in order of first appearance.
+type names struct {
 	list []string
 	ids  map[string]int32
 }
 
-// ID returns the number of a name. The string is copied, so it may alias a buffer.
-func (n *Names) ID(name string) int32 {
+// id returns the number of a name. The string is copied, so it may alias a buffer.
+func (n *names) id(name string) int32 {
 	if id, ok := n.ids[name]; ok {
 		return id
 	}
@@ -100,4 +100,4 @@ func (n *Names) ID(name string) int32 {
 }
 
 // All returns the names by number.
-func (n *Names) All() []string { return n.list }
+func (n *names) All() []string { return n.list }
