@@ -100,7 +100,7 @@ func TestEightRanksOfDLRMAreMatchedAndPossible(t *testing.T) {
 		t.Errorf("%+v unmatched %v; want 3 all-reduce and 5 all-to-all of 8 ranks each", v.ByKind, m.Unmatched)
 	}
 	for _, g := range m.Groups {
-		if len(g.Members) != 8 || g.How != ByOrder {
+		if len(g.Members) != 8 || g.How != byOrder {
 			t.Errorf("%s: %d members by %d", m.Part.Ops[g.Op].Key, len(g.Members), g.How)
 		}
 	}
