@@ -8,7 +8,7 @@ type Variant uint8
 // The variants. They agree on names in ASCII.
 const (
 	SignExtended Variant = 0 // the compiler pass: bytes are signed characters
-	ZeroExtended Variant = 1 // the NVBit writer
+	zeroExtended Variant = 1 // the NVBit writer
 )
 
 const (

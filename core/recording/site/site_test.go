@@ -21,7 +21,7 @@ func TestIDsAreHashesOfLocations(t *testing.T) {
 		h.Write([]byte(text))
 		return h.Sum32()
 	}
-	for _, v := range []Variant{SignExtended, ZeroExtended} {
+	for _, v := range []Variant{SignExtended, zeroExtended} {
 		if got, want := hashID("a.cu", "_Z4stepPf", 12, 7, Atomic, 3, v), hash("a.cu:_Z4stepPf:12:7:2"); got != want {
 			t.Errorf("variant %d: %#x, want %#x", v, got, want)
 		}
@@ -48,7 +48,7 @@ func TestIDVariantsDifferBeyondASCII(t *testing.T) {
 	if got := hashID("größe.cu", "k", 1, 1, Branch, 0, SignExtended); got != signed {
 		t.Errorf("sign-extended: %#x, want %#x", got, signed)
 	}
-	if got := hashID("größe.cu", "k", 1, 1, Branch, 0, ZeroExtended); got != zero.Sum32() || got == signed {
+	if got := hashID("größe.cu", "k", 1, 1, Branch, 0, zeroExtended); got != zero.Sum32() || got == signed {
 		t.Errorf("zero-extended: %#x, want %#x, and not %#x", got, zero.Sum32(), signed)
 	}
 }
@@ -331,16 +331,16 @@ func TestFindLooksAroundTheRecording(t *testing.T) {
 	if got, ok := Find(deep); ok {
 		t.Fatalf("found %s where there is none", got)
 	}
-	put(filepath.Join(root, MapName)) // six above
+	put(filepath.Join(root, mapName)) // six above
 	if got, ok := Find(deep); ok {
 		t.Errorf("found %s, too far above", got)
 	}
 	for _, want := range []string{ // from the last resort to the first
-		MapName, // in the current directory
-		filepath.Join(root, "1", MapName),
-		filepath.Join(root, "1", "2", "3", "4", "5", "build", MapName),
-		filepath.Join(deep, "build", MapName),
-		filepath.Join(deep, MapName),
+		mapName, // in the current directory
+		filepath.Join(root, "1", mapName),
+		filepath.Join(root, "1", "2", "3", "4", "5", "build", mapName),
+		filepath.Join(deep, "build", mapName),
+		filepath.Join(deep, mapName),
 	} {
 		put(want)
 		got, ok := Find(deep)

@@ -136,7 +136,7 @@ func TestConvertSaysWhatV1CannotHold(t *testing.T) {
 	sites[0].ID = 0
 	raw := writeV2(t, h, sites, []*Warp{w}, never)
 	back, report := converted(t, openV2Bytes(t, raw), 1, ConvertOptions{EventsPerWarp: 3})
-	want := []ConvertLoss{
+	want := []convertLoss{
 		{"the index of the launch", 1},
 		{"the name of the architecture", 1},
 		{"the producer", 1},

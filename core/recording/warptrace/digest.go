@@ -20,11 +20,11 @@ func digestFinish(h uint64) uint64 {
 	return h ^ h>>32
 }
 
-// DigestOf returns the digests of a warp's events: over all columns, and over those that say which way the warp went. keys are the
+// digestOf returns the digests of a warp's events: over all columns, and over those that say which way the warp went. keys are the
 // keys of the sites by local number; every site of the warp must have one.
 //
 // Each column has an accumulator of its own, so that the multiplications of one event do not wait for each other.
-func DigestOf(w *Warp, keys []uint64) (digest, control uint64) {
+func digestOf(w *Warp, keys []uint64) (digest, control uint64) {
 	a1, a2, a3, a4, a5, a6 := uint64(1), uint64(2), uint64(3), uint64(4), uint64(5), uint64(6)
 	n := len(w.Site)
 	kind, dir, aux, types := w.Kind[:n], w.Dir[:n], w.Aux[:n], w.Type[:n]

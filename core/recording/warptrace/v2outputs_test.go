@@ -99,7 +99,7 @@ func (l *launchOutputs) finish(tb testing.TB, w *V2Writer, warps []*Warp, flush 
 		}
 		warp.Stores = nil
 		if flush(i) {
-			if err := w.Flush(); err != nil {
+			if err := w.flush(); err != nil {
 				tb.Fatal(err)
 			}
 		}
@@ -149,7 +149,7 @@ func (l *launchOutputs) checkSums(tb testing.TB, trace *Trace) {
 	}
 	rows := 0
 	for warp, want := range l.sums {
-		from, to := s.OfWarp(warp)
+		from, to := s.ofWarp(warp)
 		if to-from != len(want) {
 			tb.Fatalf("warp %d: got %d rows, want %d", warp, to-from, len(want))
 		}
@@ -348,7 +348,7 @@ func TestV2OutputsThatLie(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.AddSites(someSites(2)); err != nil {
+		if err := w.addSites(someSites(2)); err != nil {
 			t.Fatal(err)
 		}
 		if c.kind != v2Stores {

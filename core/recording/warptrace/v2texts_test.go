@@ -154,8 +154,8 @@ func TestTextsThatDoNotFitAreRefused(t *testing.T) {
 	}
 	for what, texts := range map[string]*Texts{
 		"a long text":    {Functions: []Text{{Text: strings.Repeat("x", MaxTextBytes+1)}}},
-		"many functions": {Functions: make([]Text, MaxTexts+1)},
-		"many constants": {Constants: make([]Constant, MaxConstants+1)},
+		"many functions": {Functions: make([]Text, maxTexts+1)},
+		"many constants": {Constants: make([]Constant, maxConstants+1)},
 	} {
 		if err := w.SetTexts(texts); fault.Of(err).Kind != fault.Limit {
 			t.Errorf("%s: %v", what, err)
