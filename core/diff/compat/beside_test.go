@@ -27,7 +27,7 @@ func TestHowManyMoreTheGreedyAlgorithmReports(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			described += greedy.Counted()
+			described += greedy.counted()
 			ours += len(minimal.Rows)
 		}
 		t.Logf("%s: %d edits of up to 200 events: original prlx 0.5 reports %d divergences, package diff %d", kind, edits, described, ours)
