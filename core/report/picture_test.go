@@ -42,7 +42,7 @@ func standaloneSVG(in *CombineReport) string {
 }
 
 // omitted says what the picture leaves out.
-func (in *CombineReport) omitted(groups []GroupSpans, lanes []int) string {
+func (in *CombineReport) omitted(groups []groupSpans, lanes []int) string {
 	if len(groups) == 0 {
 		return "No matched collective to show."
 	}
