@@ -3,7 +3,7 @@ lies the sampler of clocks, in C.
 
 It needs Go, a C compiler and pybindgen (see pyproject.toml). The glue is generated into build/gopy/ once for each CPython and
 again when pybind/, go.mod or this file changes; a change of the core alone costs one incremental `go build`. The result
-depends on nothing but libc, exports one symbol and names no folder of the machine that built it. Beside it also lies the
+depends on nothing but libc, exports three symbols and names no folder of the machine that built it. Beside it also lies the
 recorder of NCCL's events, under the names that NCCL and RCCL look for.
 """
 
@@ -149,7 +149,7 @@ class BuildGo(build_ext):
         """Write the cgo and the C half of the glue into the folder `glue`, unless they are there already."""
         include, stamp = sysconfig.get_path("include"), glue / ".stamp"
         key = hashlib.sha256((sys.version + include).encode())
-        for source in [ROOT / "go.mod", ROOT / "setup.py", *sorted((ROOT / "pybind").glob("*.go"))]:
+        for source in [ROOT / "go.mod", ROOT / "setup.py", *sorted((ROOT / "pybind").glob("*.go*"))]:
             key.update(source.read_bytes())
         if stamp.exists() and stamp.read_text() == key.hexdigest():
             return
@@ -169,7 +169,8 @@ class BuildGo(build_ext):
         run_go("tool", "goimports", "-w", cgo)
         subprocess.run([sys.executable, "build.py"], cwd=glue, check=True)  # pybindgen writes prlx.c
         (glue / "prlx_go.h").write_text('#include "_cgo_export.h"\n')
-        (glue / "exports.map").write_text("{ global: PyInit__prlx; local: *; };\n")
+        shutil.copyfile(ROOT / "pybind" / "door.go.in", glue / "door.go")
+        (glue / "exports.map").write_text("{ global: PyInit__prlx; prlx_call; prlx_fetch; local: *; };\n")
         for generated in glue.glob("*.py"):  # gopy's Python half does harm at import; prlx/_core.py takes its place
             generated.unlink()
         stamp.write_text(key.hexdigest())

@@ -13,7 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from .._errors import UsageError
-from .simulator import ARCH, LANES, PROPERTIES
+from .simulator import ARCH, LANES
+from .target import target
 
 NAME = f"prlx simulator (sm_{ARCH})"
 MEMORY = 40 << 30  # bytes that an A100 says it has
@@ -87,11 +88,13 @@ def memory_stats() -> OrderedDict[str, int]:
 
 def properties() -> SimpleNamespace:
     """What ``torch.cuda.get_device_properties`` returns."""
+    facts = target()
     return SimpleNamespace(
         name=NAME, major=ARCH // 10, minor=ARCH % 10, total_memory=MEMORY, warp_size=LANES,
-        multi_processor_count=PROPERTIES["multiprocessor_count"], max_threads_per_multi_processor=2048,
-        max_threads_per_block=1024, shared_memory_per_block=48 << 10, shared_memory_per_multiprocessor=164 << 10,
-        shared_memory_per_block_optin=PROPERTIES["max_shared_mem"], regs_per_multiprocessor=PROPERTIES["max_num_regs"],
+        multi_processor_count=facts["multiprocessors"], max_threads_per_multi_processor=facts["threads_at_once"],
+        max_threads_per_block=facts["threads_of_block"], shared_memory_per_block=facts["shared_without_asking"],
+        shared_memory_per_multiprocessor=facts["shared_of_block"] + facts["shared_reserved"],
+        shared_memory_per_block_optin=facts["shared_of_block"], regs_per_multiprocessor=facts["registers"],
         L2_cache_size=40 << 20, is_integrated=0, is_multi_gpu_board=0,
     )  # fmt: skip
 

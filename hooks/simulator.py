@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from .._errors import UsageError
 from .arrays import storage
 from .instrument import TABLE
+from .target import properties, target
 from .texts import texts_of
 
 if TYPE_CHECKING:
@@ -26,20 +27,7 @@ ARCH = 80
 LANES = 32
 DEVICE = 1 << 20  # + ARCH. Triton caches by the number of the device: 0 would be the user's first GPU
 KEY = "prlx-ptx-1"  # in the key of Triton's compile cache: the last stage leaves PTX
-SHARED_BYTES = 163 << 10  # that a block of an sm_80 may have
 REGISTERS = 32  # a kernel's, as host code reads them; nobody allocates registers, and 0 would be divided by
-THREADS = 1024  # a block's
-
-# What host code asks of a device, as an A100 answers.
-PROPERTIES = {
-    "max_shared_mem": SHARED_BYTES,
-    "max_num_regs": 65536,
-    "multiprocessor_count": 108,
-    "warpSize": LANES,
-    "sm_clock_rate": 1_410_000,
-    "mem_clock_rate": 1_215_000,
-    "mem_bus_width": 5120,
-}
 
 
 Run = Callable[["Launch"], int]
@@ -199,14 +187,14 @@ class _Utils:
         if kernel[:4] == b"\x7fELF":
             raise UsageError(f"{name} was compiled to machine code", hint="launch it as kernel[grid](...)")
         function = self._device.function(name, kernel)
-        return function, function, REGISTERS, 0, THREADS
+        return function, function, REGISTERS, 0, target()["threads_of_block"]
 
     def unload_module(self, module: object) -> None:
         """Nothing to do: the device keeps what it has."""
 
     def get_device_properties(self, device: int) -> dict[str, int]:
         del device
-        return dict(PROPERTIES)
+        return properties()
 
     def set_printf_fifo_size(self, size: int) -> None:
         """Nothing to do: there is no queue that could be too short."""

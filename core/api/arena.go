@@ -7,6 +7,7 @@ import (
 	"github.com/prlx-go/prlx/core/recording/origin"
 	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
+	"github.com/prlx-go/prlx/core/simulator/device"
 )
 
 // arenaRequest is about the arena of one launch of a kernel that records by itself, which somebody else launches: a driver of a GPU, or anyone who
@@ -94,10 +95,10 @@ func (c *Core) arena(r *arenaRequest, l *recorder.Launch) (*recorder.Arena, erro
 	if l.Lanes != 0 && l.Lanes != 32 && l.Lanes != 64 {
 		return nil, fault.Usagef("a warp of %d lanes: expected 32 or 64", l.Lanes)
 	}
-	if len(r.Arrays) > maxAllocations {
-		return nil, fault.New(fault.Limit, "the launch names %d arrays, at most %d are possible", len(r.Arrays), maxAllocations)
+	if len(r.Arrays) > device.MaxMemory {
+		return nil, fault.New(fault.Limit, "the launch names %d arrays, at most %d are possible", len(r.Arrays), device.MaxMemory)
 	}
-	held, err := c.allocations([]simulateAllocation{{Name: "the arena", Address: r.Address, Bytes: r.Bytes}})
+	held, err := c.device.Pieces([]device.Memory{{Name: "the arena", Address: r.Address, Bytes: r.Bytes}})
 	if err != nil {
 		return nil, err
 	}

@@ -8,17 +8,16 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/safe"
+	"github.com/prlx-go/prlx/core/simulator/device"
 )
 
 // Core is the state behind the boundary: jobs that run and tables that wait to be read. A process has one.
 type Core struct {
 	jobs      job.Table
 	tables    tableStore
-	programs  programStore
-	standing  standingStore
+	device    device.Device
 	collector collector
 	debug     atomic.Bool
-	view      func(address uint64, n int) []byte // of memory outside of the Go heap
 }
 
 // New returns a Core without limits; the operation configure sets them.

@@ -18,6 +18,7 @@ FLOORS = (
     ("_arrow", "_losses", "_origin", "_verdict"),
     ("_table",),
     ("_core", "_rows"),
+    ("_device",),
     ("_config", "_worker"),
     ("_request",),
     # one node's clock, many nodes' traces
@@ -48,7 +49,7 @@ FLOORS = (
     ("_session",),
     ("_open", "_pytest", "_doctor"),
     # kernels without a GPU
-    ("hooks.cuda_places", "hooks.launch", "hooks.registers", "hooks.texts"),
+    ("hooks.cuda_places", "hooks.launch", "hooks.registers", "hooks.target", "hooks.texts"),
     ("hooks.arrays",),
     ("hooks.freed", "hooks.instrument", "_standing"),
     ("hooks.simulator", "hooks.triton"),

@@ -15,6 +15,7 @@ import numpy as np
 import triton
 
 from prlx.hooks import simulator
+from prlx.hooks.target import target
 from prlx.hooks.triton import Surfaces
 
 N = 4096
@@ -219,7 +220,7 @@ def check_too_much_shared_memory():
     try:
         kernels.transposed_product[(1,)](np.zeros((256, 256), np.float32), np.zeros((256, 256), np.float32), B=256)
     except triton.runtime.errors.OutOfResources as error:
-        assert "shared memory" in str(error) and str(simulator.SHARED_BYTES) in str(error)
+        assert "shared memory" in str(error) and str(target()["shared_of_block"]) in str(error)
     else:
         raise AssertionError(f"launched with {last().shared} bytes of shared memory")
 

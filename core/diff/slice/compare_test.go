@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/prlx-go/prlx/core/simulator/ptx"
 )
 
 // builds reads two builds of one kernel, and follows what they store to global memory back.
@@ -185,7 +187,7 @@ func FuzzRead(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(string(raw), Pack(string(raw)))
+	f.Add(string(raw), ptx.Pack(string(raw)))
 	f.Fuzz(func(t *testing.T, x, y string) {
 		var codes [2]*Code
 		for k, text := range []string{x, y} {

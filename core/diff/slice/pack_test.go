@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/prlx-go/prlx/core/simulator/ptx"
 )
 
 func TestPackedTextIsTheSameCode(t *testing.T) {
@@ -18,7 +20,7 @@ func TestPackedTextIsTheSameCode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		packed := Pack(string(raw))
+		packed := ptx.Pack(string(raw))
 		if len(packed) >= len(raw) || strings.Contains(packed, ".section") {
 			t.Errorf("%s: packed from %d to %d bytes", path, len(raw), len(packed))
 		}

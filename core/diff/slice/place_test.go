@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/prlx-go/prlx/core/simulator/ptx"
 )
 
 // compared is two builds of kernelOf by their sixth lines, and what leads to what they store.
@@ -179,7 +181,7 @@ func TestPackLeavesNoRoom(t *testing.T) {
 	const text = "\t.loc 1 5 1 // a.py:5:1 @[ b.py:9:2 ]\n\n  mov.b32 %r1, 0; // plain\n\t// begin inline asm\n\tadd.u32 %r1, %r1, 1;\n// end inline asm\n.file 1 \"a//b.py\" // kept\n" +
 		"\t.section\t.debug_info\n\t{\n.b8 1 // in it\n\t}\n  ret;\n"
 	want := []string{".loc 1 5 1 // a.py:5:1 @[ b.py:9:2 ]", "mov.b32 %r1, 0;", "// begin inline asm", "add.u32 %r1, %r1, 1;", "// end inline asm", ".file 1 \"a//b.py\" // kept", "ret;", ""}
-	if got := strings.Split(Pack(text), "\n"); !reflect.DeepEqual(got, want) {
+	if got := strings.Split(ptx.Pack(text), "\n"); !reflect.DeepEqual(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
 	}
 }

@@ -144,6 +144,27 @@ func (p *Program) bound(name string) (*code.Kernel, error) {
 	return nil, fault.Usagef("%s has no kernel %q", p.name, name)
 }
 
+// Variable copies bytes from a place in a .global or .const variable, or to it where write says so, while no kernel of the module runs. It returns how
+// many bytes the variable has.
+func (p *Program) Variable(name string, offset uint64, b []byte, write bool) (uint64, error) {
+	p.running.Lock()
+	defer p.running.Unlock()
+	held, ok := p.variables.Bytes(name)
+	if !ok {
+		return 0, fault.Usagef("%s has no variable %q", p.name, name)
+	}
+	n := uint64(len(held))
+	if offset > n || uint64(len(b)) > n-offset {
+		return n, fault.Usagef("%d bytes from byte %d on: the variable %s has %d", len(b), offset, name, n)
+	}
+	if write {
+		copy(held[offset:], b)
+	} else {
+		copy(b, held[offset:])
+	}
+	return n, nil
+}
+
 // SitesNamed are the sites of a kernel and of the functions that it calls: all kinds, whatever a recording asks for, so that the
 // numbers of one build never change. arguments are names for the arguments of the kernel, in their order; "" keeps that of the PTX.
 func (p *Program) SitesNamed(kernel string, arguments []string) (*site.Table, error) {

@@ -251,11 +251,19 @@ func (r *Running) sayFreed(f *memory.Fault) {
 	if f.Check != memory.OutOfBounds || f.Address >= memory.SharedWindow || f.Nearest == "shared memory" || f.Nearest == "local memory" {
 		return
 	}
+	freed := func(name string, from, bytes uint64) {
+		f.Check, f.Nearest, f.Distance, f.Size = memory.UseAfterFree, name, 0, bytes
+		f.Says = fmt.Sprintf("%s (%s), %s behind its start", orNone(name), bytesText(bytes), bytesText(f.Address-from))
+	}
 	for i := range r.Request.Freed {
 		if old := &r.Request.Freed[i]; f.Address-old.Address < old.Bytes {
-			f.Check, f.Nearest, f.Distance, f.Size = memory.UseAfterFree, old.Name, 0, old.Bytes
-			f.Says = fmt.Sprintf("%s (%s), %s behind its start", orNone(old.Name), bytesText(old.Bytes), bytesText(f.Address-old.Address))
+			freed(old.Name, old.Address, old.Bytes)
 			return
+		}
+	}
+	if s := r.Request.Standing; s != nil {
+		if old, ok := s.Freed(f.Address); ok {
+			freed(old.Name, old.Host, old.Bytes)
 		}
 	}
 }

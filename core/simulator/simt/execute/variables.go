@@ -71,6 +71,16 @@ func (v *Variables) Names() []string {
 	return names
 }
 
+// Bytes are those of a variable, which kernels read and write; false where there is none of that name.
+func (v *Variables) Bytes(name string) ([]byte, bool) {
+	for i := range v.list {
+		if v.list[i].name == name {
+			return v.list[i].bytes, true
+		}
+	}
+	return nil, false
+}
+
 // Reset gives the variables their initial values again, and frees all of the heap.
 func (v *Variables) Reset() {
 	v.heap.Reset()

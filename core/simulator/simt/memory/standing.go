@@ -95,6 +95,24 @@ func (s *Standing) Freed(address uint64) (f freed, ok bool) {
 	return freed{}, false
 }
 
+// At is the array that has an address of the process, as it is now.
+func (s *Standing) At(address uint64) (Allocation, bool) {
+	p := s.list.Load()
+	if p == nil {
+		return Allocation{}, false
+	}
+	list := *p
+	i, found := slices.BinarySearchFunc(list, address, func(r region, address uint64) int { return cmp.Compare(r.base, address) })
+	if !found {
+		i--
+	}
+	if i < 0 || address-list[i].base >= uint64(len(list[i].bytes)) {
+		return Allocation{}, false
+	}
+	r := &list[i]
+	return Allocation{Name: r.name, Host: r.base, Bytes: r.bytes, ReadOnly: r.readOnly}, true
+}
+
 // Stand makes arrays that stand reachable, as they are now.
 func (g *Global) Stand(s *Standing) {
 	if p := s.list.Load(); p != nil {

@@ -75,3 +75,36 @@ func (t *Target) HasFence(mod string) bool { return slices.Contains(t.fences, mo
 func (t *Target) HasAtomic(kind memory.AtomicKind, on ptx.Type) bool {
 	return slices.Contains(t.atomics[kind], on)
 }
+
+// Limits are the facts of an architecture that programs and drivers ask for, in the units that they have there.
+type Limits struct {
+	Capability          [2]uint32 `json:"capability"` // 8, 0
+	Warp                uint32    `json:"warp"`       // lanes
+	Multiprocessors     int       `json:"multiprocessors"`
+	ThreadsOfBlock      uint32    `json:"threads_of_block"`
+	Block               [3]uint32 `json:"block"` // threads by dimension
+	Grid                [3]uint32 `json:"grid"`  // blocks by dimension
+	SharedOfBlock       uint64    `json:"shared_of_block"`
+	SharedWithoutAsking uint64    `json:"shared_without_asking"` // that a block may have without a word to the driver
+	SharedReserved      uint64    `json:"shared_reserved"`       // of each block, for the driver
+	Registers           uint32    `json:"registers"`             // of a multiprocessor, and of a block
+	ThreadsAtOnce       uint64    `json:"threads_at_once"`       // of a multiprocessor
+	BlocksAtOnce        uint64    `json:"blocks_at_once"`
+}
+
+// What all architectures that the simulator knows have in common.
+const (
+	sharedWithoutAsking = 48 << 10
+	sharedReserved      = 1 << 10
+	registers           = 1 << 16
+	lanes               = 32
+)
+
+// Limits are those of the architecture.
+func (t *Target) Limits() Limits {
+	return Limits{
+		Capability: [2]uint32{t.Number / 10, t.Number % 10}, Warp: lanes, Multiprocessors: t.Multiprocessors, ThreadsOfBlock: MaxThreads, Block: MaxBlock, Grid: MaxGrid,
+		SharedOfBlock: t.SharedBytes, SharedWithoutAsking: sharedWithoutAsking, SharedReserved: sharedReserved, Registers: registers,
+		ThreadsAtOnce: t.ResidentThreads, BlocksAtOnce: t.BlocksOfOne,
+	}
+}
