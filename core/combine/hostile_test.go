@@ -174,7 +174,7 @@ func TestANodeWithoutClockDataDegradesOrIsRefused(t *testing.T) {
 			t.Errorf("node %d passed in silence: %+v", k, n)
 		}
 	}
-	_, _, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Offsets: offsets, Method: MethodProbes, Output: filepath.Join(dir, "no"), Policy: Refuse})
+	_, _, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Offsets: offsets, Method: MethodProbes, Output: filepath.Join(dir, "no"), Policy: refuse})
 	if !fault.Is(err, fault.Alignment) {
 		t.Errorf("policy refuse: %v", err)
 	}

@@ -59,11 +59,11 @@ func TestRanksHaveTheClockOfTheProberOfTheirHost(t *testing.T) {
 			if err := req.normalize(); err != nil {
 				t.Fatal(err)
 			}
-			nodes, _, err := Load(job, req.Inputs, LoadOptions{})
+			nodes, _, err := load(job, req.Inputs, LoadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer CloseAll(nodes)
+			defer closeAll(nodes)
 			for k := range c.hosts {
 				nodes[k].Host = c.hosts[k]
 			}

@@ -54,7 +54,7 @@ func TestClocksThatAreKeptAreNear(t *testing.T) {
 	got, doc := method(Request{Snapshots: files(kept, kept)})
 	for k, n := range doc.Nodes[1:] {
 		truth := clocks[k+1].OffsetNS
-		if n.Method != MethodSystem || n.OffsetNS != 0 || n.BoundNS.Max < max(truth, -truth) || n.BoundNS.Max < 4_900 || n.BoundNS.Max > 5_000 {
+		if n.Method != methodSystem || n.OffsetNS != 0 || n.BoundNS.Max < max(truth, -truth) || n.BoundNS.Max < 4_900 || n.BoundNS.Max > 5_000 {
 			t.Errorf("%s: %s, offset %d ns, bound %+v", n.ID, got[k+1], n.OffsetNS, n.BoundNS)
 		}
 	}
@@ -65,7 +65,7 @@ func TestClocksThatAreKeptAreNear(t *testing.T) {
 		t.Errorf("the verdict does not say that the bounds are claims: %s", doc.Verdict)
 	}
 	for name, states := range map[string][]clockfile.SystemClock{"nothing keeps one": {loose}, "too wide": {{Synchronized: true, MaxErrorNS: 2e9}}, "not asked": nil} {
-		if got, _ := method(Request{Snapshots: files(states...)}); got[1] != MethodSystem || got[2] != MethodCollectives {
+		if got, _ := method(Request{Snapshots: files(states...)}); got[1] != methodSystem || got[2] != methodCollectives {
 			t.Errorf("%s: got %v", name, got)
 		}
 	}
@@ -100,7 +100,7 @@ func TestAClaimThatIsMeasuredToBeWrongIsNotUsed(t *testing.T) {
 	}
 	doc := combined(t, 2, into(t, r))
 	n := doc.Nodes[1]
-	if n.Method != MethodCollectives || doc.Status != StatusDegraded || max(n.OffsetNS-1e6, 1e6-n.OffsetNS) > n.BoundNS.Max {
+	if n.Method != methodCollectives || doc.Status != StatusDegraded || max(n.OffsetNS-1e6, 1e6-n.OffsetNS) > n.BoundNS.Max {
 		t.Errorf("by %s, %s, offset %d, bound %+v", n.Method, doc.Status, n.OffsetNS, n.BoundNS)
 	}
 	if said := strings.Join(doc.Warnings, "\n"); !strings.Contains(said, "collectives and system contradict each other about node1") {
@@ -161,7 +161,7 @@ func TestUnansweredProbesDoNotPreventCombining(t *testing.T) {
 		r.Probes = append(r.Probes, put(t, t.TempDir(), fmt.Sprintf("probes_node%d.jsonl", k), []byte(header)))
 	}
 	doc := combined(t, 2, into(t, r))
-	if doc.Nodes[1].Method != MethodCollectives || !strings.Contains(strings.Join(doc.Warnings, "\n"), "no peer has answered a probe: 2 files hold no stamps") {
+	if doc.Nodes[1].Method != methodCollectives || !strings.Contains(strings.Join(doc.Warnings, "\n"), "no peer has answered a probe: 2 files hold no stamps") {
 		t.Errorf("by %s, warnings %q", doc.Nodes[1].Method, doc.Warnings)
 	}
 	r.Method = MethodProbes
