@@ -20,16 +20,19 @@ type folder struct {
 	languages      map[string][2]int // product, tests
 }
 
-// languages are those whose lines are counted, by the endings of files.
-var languages = []struct {
+// A language has the endings of its files, and says which of their lines are code.
+type language struct {
 	name    string
 	endings []string
 	count   func([]byte) int
-}{
+}
+
+// languages are those whose lines are counted.
+var languages = []language{
 	{"Go", []string{".go"}, goLines},
 	{"Python", []string{".py"}, pythonLines},
 	{"C", []string{".c", ".h"}, func(b []byte) int { return otherLines(cComment.ReplaceAll(b, nil), "//") }},
-	{"assembly and LLVM IR", []string{".s", ".ll"}, func(b []byte) int { return otherLines(otherLinesOf(b, ";"), "//") }},
+	{"assembly and LLVM IR", []string{".s", ".ll"}, func(b []byte) int { return otherLines(withoutComments(b, ";"), "//") }},
 }
 
 var (
@@ -47,14 +50,7 @@ func countLines(root string) ([]folder, error) {
 	}
 	folders := map[string]*folder{}
 	for _, p := range strings.Split(strings.TrimRight(string(listed), "\x00"), "\x00") {
-		i := slices.IndexFunc(languages, func(l struct {
-			name    string
-			endings []string
-			count   func([]byte) int
-		},
-		) bool {
-			return slices.Contains(l.endings, path.Ext(p))
-		})
+		i := slices.IndexFunc(languages, func(l language) bool { return slices.Contains(l.endings, path.Ext(p)) })
 		if i < 0 || generates(p) {
 			continue
 		}
@@ -138,7 +134,7 @@ func pythonLines(b []byte) int { return otherLines(docstring.ReplaceAll(b, nil),
 // otherLines counts the lines that are neither blank nor begin with what begins a comment.
 func otherLines(b []byte, comment string) int {
 	n := 0
-	for line := range bytes.Lines(otherLinesOf(b, comment)) {
+	for line := range bytes.Lines(withoutComments(b, comment)) {
 		if len(bytes.TrimSpace(line)) > 0 {
 			n++
 		}
@@ -146,8 +142,8 @@ func otherLines(b []byte, comment string) int {
 	return n
 }
 
-// otherLinesOf leaves out lines that are comments.
-func otherLinesOf(b []byte, comment string) []byte {
+// withoutComments leaves out lines that are comments.
+func withoutComments(b []byte, comment string) []byte {
 	var out []byte
 	for line := range bytes.Lines(b) {
 		if !bytes.HasPrefix(bytes.TrimSpace(line), []byte(comment)) {
