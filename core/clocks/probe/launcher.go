@@ -16,12 +16,6 @@ type launched struct {
 	By    string // the variable that says it
 }
 
-// variables are the variables of the environment that fromLauncher asks for.
-var variables = []string{
-	"SLURM_JOB_NODELIST", "SLURM_NODEID", "PBS_NODEFILE", "LSB_MCPU_HOSTS", "OMPI_MCA_orte_default_hostfile",
-	"TPU_WORKER_HOSTNAMES", "TPU_WORKER_ID", "MASTER_ADDR", "JOB_COMPLETION_INDEX",
-}
-
 // kubeflowHosts is where Kubeflow's MPI operator leaves the list of its pods.
 const kubeflowHosts = "/etc/mpi/hostfile"
 
