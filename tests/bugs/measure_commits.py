@@ -6,7 +6,7 @@
 inputs and with them, and how often is a wrong one ``strong``? ``fresh``, ``third``: the same of two sets of twenty that
 were held out. ``equal``: are the forty refactorings, and those forty commits without what they break, quiet with inputs?
 Ends with 1 where a pair does not differ, and where what is said falls short: fewer than nine lines of ten true with inputs, one
-that is wrong and ``strong``, one that is blamed without a mistake. The third set falls short: README.md says by how much.
+that is wrong and ``strong``, one that is blamed without a mistake.
 """
 
 from __future__ import annotations
