@@ -262,7 +262,7 @@ func TestEveryFormOfValuesIsRead(t *testing.T) {
 		}
 		for mode := range uint8(valuesModes) {
 			stored, got := make([]uint64, len(values)), make([]uint64, len(values))
-			residuals(stored, values, n, mode, width)
+			inMode(stored, values, n, mode, width)
 			c := v2ValueColumn{form: mode | uint8(bits.Len(width)-1)<<4}
 			planes := c.append(nil, stored)
 			if err := c.check(); err != nil || len(planes) != c.bytes(len(values)) {
