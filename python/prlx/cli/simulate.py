@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SELFTEST = "prlx-simulate-selftest.json"
 _MODES = ("digest", "control-flow", "values")
 _CAPTURES = ("observed", "instrumented")
-_OF_THE_COMMAND = frozenset({"json", "quiet", "verbose", "color", "progress"})
+_OF_THE_COMMAND = frozenset({"quiet", "verbose", "color", "progress"})
 _OWN = Path(__file__).parents[1]
 
 
@@ -114,7 +114,7 @@ def run_script(
         raise UsageError("no script is named", hint="prlx simulate SCRIPT runs one; --selftest needs none")
     script = Path(values.script)
     if not script.is_file():
-        raise FileAccessError("no such script", path=str(script))
+        raise FileAccessError("no such script or program", path=str(script))
     told = [option.flags[0] for option in RECORDING if not option.setting and getattr(values, option.name) is not None]
     if values.html is not None:
         told = [flag for flag in told if flag != "--overwrite"]
