@@ -1,13 +1,13 @@
 package api
 
 import (
-	"context"
 	"os"
 	"slices"
 	"syscall"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/safe"
 	"github.com/prlx-go/prlx/core/simulator/device"
 )
 
@@ -51,8 +51,16 @@ func (c *Core) serveDevice(j *job.Job, r *serveDeviceRequest) (*serveDeviceDocum
 		return nil, fault.Usagef("this process has no descriptor %d", r.Pipe)
 	}
 	defer pipe.Close()
-	stop := context.AfterFunc(j.Context(), func() { _ = pipe.Close() })
-	defer stop()
+	group, ctx := safe.NewGroup(j.Context())
+	ended := make(chan struct{})
+	group.Go(func() error {
+		select {
+		case <-ctx.Done():
+			return pipe.Close() // ends the conversation
+		case <-ended:
+			return nil
+		}
+	})
 	inner := New()
 	inner.SeeMemory(device.Window(r.Base, shared))
 	doc := &serveDeviceDocument{}
@@ -63,6 +71,8 @@ func (c *Core) serveDevice(j *job.Job, r *serveDeviceRequest) (*serveDeviceDocum
 		}
 		return inner.Call(op, request)
 	})
+	close(ended)
+	_ = group.Wait()
 	if j.Context().Err() != nil {
 		return nil, j.Context().Err()
 	}
