@@ -15,14 +15,20 @@ MOST_MODULES = 40  # that `import prlx` loads; its time is for bench/contracts.p
 
 
 def check_wheel(path: Path) -> None:
-    """One extension, the two libraries in C, nothing generated, one dependency, nothing of the building machine."""
+    """One extension, the libraries in C, nothing generated, one dependency, nothing of the building machine."""
     size = path.stat().st_size
     assert size < LARGEST, f"{path.name} has {size} bytes"
     with zipfile.ZipFile(path) as wheel:
         names = wheel.namelist()
         binaries = [name for name in names if wheel.read(name)[:4] == b"\x7fELF"]
         sampler = "prlx/libprlx_snapshot.so"
-        libraries = [sampler, "prlx/libnccl-profiler-prlx.so", "prlx/librccl-profiler-prlx.so"]
+        libraries = [
+            sampler,
+            "prlx/libnccl-profiler-prlx.so",
+            "prlx/librccl-profiler-prlx.so",
+            "prlx/cuda/libcuda.so",
+            "prlx/cuda/libcuda.so.1",
+        ]
         assert set(libraries) < set(binaries), binaries
         (extension,) = (name for name in binaries if name not in libraries)
         assert re.fullmatch(r"prlx/_prlx\.cpython-3\d+-\w+-linux-gnu\.so", extension), extension
