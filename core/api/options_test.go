@@ -27,13 +27,14 @@ var updateOptions = flag.Bool("update-options", false, "rewrite python/prlx/_opt
 //	off      the flag that turns it off, which is on without it, and the help of that flag: --no-x: what it does
 //	choices  the words that it accepts
 //	default  what is taken when it is left out; unset, the same in words
-//	setting  own: OPERATION.NAME sets it, too; shared: NAME does; else the name of the setting
+//	setting  own: OPERATION.NAME sets it, too; shared: NAME does; else the names of the settings, of which an operation has its own
 //	rare     help gives its sentence only where there is room, or with -v
 //	only     the operations that it is an option of, where others embed the struct
 var offered = []offer{
 	{"combine", "combine_traces", combineRequest{}},
 	{"align", "align_trace", alignRequest{}},
 	{"validate", "validate_collectives", validateRequest{}},
+	{"stragglers", "find_stragglers", stragglersRequest{}},
 	{"solve", "solve_offsets", combine.SolveRequest{}},
 }
 
@@ -61,15 +62,17 @@ type optionKind struct {
 }
 
 var optionKinds = map[string]optionKind{
-	"switch": {[]reflect.Kind{reflect.Bool}, "", "bool"},
-	"text":   {[]reflect.Kind{reflect.String}, "TEXT", "str"},
-	"node":   {[]reflect.Kind{reflect.String}, "NODE", "str | int"},
-	"path":   {[]reflect.Kind{reflect.String}, "FILE", "Path"},
-	"paths":  {[]reflect.Kind{reflect.Slice}, "FILE", "Path | Iterable[Path]"},
-	"inputs": {[]reflect.Kind{reflect.Slice}, "FILE", "Inputs"},
-	"range":  {[]reflect.Kind{reflect.Slice}, "A:B", "str | TimeRange"},
-	"whole":  {[]reflect.Kind{reflect.Int, reflect.Int64}, "N", "int"},
-	"size":   {[]reflect.Kind{reflect.Int64}, "SIZE", "int | str"},
+	"switch":  {[]reflect.Kind{reflect.Bool}, "", "bool"},
+	"text":    {[]reflect.Kind{reflect.String}, "TEXT", "str"},
+	"texts":   {[]reflect.Kind{reflect.Slice}, "TEXT", "Sequence[str | int]"},
+	"seconds": {[]reflect.Kind{reflect.Float64}, "S", "float"},
+	"node":    {[]reflect.Kind{reflect.String}, "NODE", "str | int"},
+	"path":    {[]reflect.Kind{reflect.String}, "FILE", "Path"},
+	"paths":   {[]reflect.Kind{reflect.Slice}, "FILE", "Path | Iterable[Path]"},
+	"inputs":  {[]reflect.Kind{reflect.Slice}, "FILE", "Inputs"},
+	"range":   {[]reflect.Kind{reflect.Slice}, "A:B", "str | TimeRange"},
+	"whole":   {[]reflect.Kind{reflect.Int, reflect.Int64}, "N", "int"},
+	"size":    {[]reflect.Kind{reflect.Int64}, "SIZE", "int | str"},
 }
 
 // optionsOf are the options of a request, those of embedded structs in their place.
@@ -129,10 +132,14 @@ func optionOf(operation string, f reflect.StructField, comment string) (option, 
 	case "shared":
 		one.setting = dashed(name)
 	default:
-		if !strings.HasPrefix(tag("setting"), operation+".") {
-			return one, fmt.Errorf("setting is %q, expected own, shared or one of %s", tag("setting"), operation)
+		for _, key := range strings.Fields(tag("setting")) {
+			if !strings.Contains(key, ".") {
+				return one, fmt.Errorf("setting is %q, expected own, shared or names of settings", tag("setting"))
+			}
+			if strings.HasPrefix(key, operation+".") {
+				one.setting = key
+			}
 		}
-		one.setting = tag("setting")
 	}
 	one.off, one.offHelp, _ = strings.Cut(tag("off"), ": ")
 	one.help, one.details, _ = strings.Cut(comment, ". ")
@@ -224,7 +231,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ._request import Inputs, Path
     from ._units import TimeRange

@@ -51,24 +51,24 @@ type Request struct {
 
 	// Readings of a tracer's clock: ID=FILE, or named by node. They are needed where the traces do not hold
 	// them, as protobuf or JSON lines. A Chrome trace has no tracer clock: beside one they are left out with a warning.
-	Snapshots []Input `json:"snapshots" takes:"inputs" only:"combine align validate"`
+	Snapshots []Input `json:"snapshots" takes:"inputs" only:"combine align validate stragglers"`
 	// Clock offsets (JSONL), as `prlx solve` writes them.
-	Offsets string `json:"offsets" takes:"path" only:"combine align validate"`
+	Offsets string `json:"offsets" takes:"path" only:"combine align validate stragglers"`
 	// Network probes: raw stamps or windows, solved first.
-	Probes []string `json:"probes" takes:"paths" only:"combine align validate"`
+	Probes []string `json:"probes" takes:"paths" only:"combine align validate stragglers"`
 	// Offsets you know: TOML or JSON, node -> offset. Drift and bound may stand beside an offset.
-	Declared string `json:"declared" takes:"path" only:"combine align validate"`
+	Declared string `json:"declared" takes:"path" only:"combine align validate stragglers"`
 	// What relates the clocks of the nodes. `auto` takes [all that is there](concepts/solving.md#several-sources): for each node what
 	// knows its clock best of probes, declared offsets and the collectives that the traces share, narrowed by the others, else the wall
 	// clock. The other methods use one source alone;
 	// `collectives` needs the traces only: what one node entered happened before another node, which needed its data, left.
-	Method string `json:"method" takes:"text" choices:"auto probes declared collectives wall" default:"auto" setting:"own" only:"combine align"`
+	Method string `json:"method" takes:"text" choices:"auto probes declared collectives wall" default:"auto" setting:"combine.method align.method" only:"combine align stragglers"`
 	// What to do with times that no clock reading covers. `degrade` extrapolates and says so, `hold` keeps the last reading, and
 	// `refuse` is an error.
 	Policy Policy `json:"policy" takes:"text" choices:"degrade hold refuse" default:"degrade" setting:"own" only:"combine align"`
 	// How far off a round offset can be where the file states no bound. It counts for a node with fewer than five offsets, too few to
 	// scatter.
-	RoundBoundNS *int64 `json:"round_bound_ns" takes:"whole" metavar:"NS" unset:"50 us" rare:"yes" only:"combine align validate"`
+	RoundBoundNS *int64 `json:"round_bound_ns" takes:"whole" metavar:"NS" unset:"50 us" rare:"yes" only:"combine align validate stragglers"`
 	// The clock that the output shows. `host` writes host time of the reference, `tracer` goes back to the tracer clock of each node.
 	Timebase string `json:"timebase" takes:"text" choices:"host tracer" default:"host" setting:"own" only:"combine align"`
 	// The node whose clock all others are put on.
@@ -84,9 +84,9 @@ type Request struct {
 	// counted in it alone. A range that keeps nothing is an error.
 	TimeRange []*int64 `json:"time_range" takes:"range" only:"combine"`
 	// Leave out traces that cannot be read, and say which. Without it one of them is an error; that none can be read always is.
-	SkipUnreadable bool `json:"skip_unreadable" takes:"switch" rare:"yes" only:"combine validate"`
+	SkipUnreadable bool `json:"skip_unreadable" takes:"switch" rare:"yes" only:"combine validate stragglers"`
 	// Read the complete part of a trace that was cut off. What was lost is said. Without it a cut file is an error.
-	Salvage bool `json:"salvage" takes:"switch" rare:"yes" only:"combine align validate"`
+	Salvage bool `json:"salvage" takes:"switch" rare:"yes" only:"combine align validate stragglers"`
 	// Move clocks within their bounds to mend impossible orders. Each is moved by a constant within its smallest bound, until no
 	// collective is in an impossible order, and its bound grows by that. The document says in `repaired` by how much, and which orders no
 	// clock within its bound repairs: these are wrong matches or wrong bounds.

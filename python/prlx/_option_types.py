@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ._request import Inputs, Path
     from ._units import TimeRange
@@ -77,6 +77,25 @@ class ValidateOptions(TypedDict, total=False):
     skip_unreadable: bool
     salvage: bool
     limit: int | None
+    workers: int | None
+    memory_limit: int | str | None
+
+
+class StragglersOptions(TypedDict, total=False):
+    """What ``find_stragglers`` takes by name."""
+
+    since: float | None
+    step: Sequence[str | int] | None
+    group: str | None
+    limit: int | None
+    snapshots: Inputs | None
+    offsets: Path | None
+    probes: Path | Iterable[Path] | None
+    declared: Path | None
+    method: str
+    round_bound_ns: int | None
+    skip_unreadable: bool
+    salvage: bool
     workers: int | None
     memory_limit: int | str | None
 

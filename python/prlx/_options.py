@@ -17,13 +17,15 @@ from typing import Any, Literal, TypeVar
 from ._errors import in_python
 from ._option_table import TABLE
 
-Takes = Literal["switch", "text", "node", "path", "paths", "inputs", "range", "whole", "size"]
+Takes = Literal["switch", "text", "texts", "node", "seconds", "path", "paths", "inputs", "range", "whole", "size"]
 F = TypeVar("F", bound=Callable[..., object])
 
 _TYPES = {
     "switch": "bool",
     "text": "str",
+    "texts": "Sequence[str | int]",
     "node": "str | int",
+    "seconds": "float",
     "path": "AnyPath",
     "paths": "AnyPath | Iterable[AnyPath]",
     "inputs": "Inputs",

@@ -143,6 +143,11 @@ def time_range(given: str | TimeRange | None) -> list[int | None] | None:
         raise UsageError(f"time_range: {error}") from None
 
 
+def texts(given: Iterable[object]) -> list[str]:
+    """Words, or numbers that stand for words."""
+    return [str(each) for each in given]
+
+
 def size(given: int | str) -> int:
     """Bytes, of a memory limit as it may be written."""
     if not isinstance(given, str):
@@ -154,7 +159,7 @@ def size(given: int | str) -> int:
 
 
 # What is given for an option that is not a word or a number, as the core takes it.
-_READ = {"path": absolute, "paths": paths, "inputs": named, "range": time_range, "size": size}
+_READ = {"texts": texts, "path": absolute, "paths": paths, "inputs": named, "range": time_range, "size": size}
 
 
 def limits(workers: int | None, memory_limit: int | str | None, defaults: Config) -> dict[str, Any]:

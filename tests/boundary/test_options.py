@@ -18,6 +18,7 @@ OPTIONS = [pytest.param(name, each, id=f"{name} {each.name}") for name in TABLE 
 ENOUGH = {
     "combine": {"inputs": [{"path": "/nowhere"}]},
     "align": {"trace": "/nowhere"},
+    "stragglers": {"inputs": [{"path": "/nowhere"}]},
     "validate": {"inputs": [{"path": "/nowhere"}]},
     "solve": {"files": ["/nowhere"]},
 }
@@ -25,7 +26,7 @@ ENOUGH = {
 
 @pytest.mark.parametrize(("operation", "option"), OPTIONS)
 def test_the_core_knows_the_option(operation, option):
-    wrong = 1 if option.takes not in ("whole", "size") else []
+    wrong = 1 if option.takes not in ("whole", "seconds", "size") else []
     with pytest.raises(prlx.PrlxError, match=rf"^{option.name}\b| is not a size ") as caught:
         _core.run(operation, {**ENOUGH[operation], option.name: wrong})
     assert "unknown field" not in str(caught.value)

@@ -65,21 +65,6 @@ COMMON = (
     Option(("--help", "-h"), "this text", takes="switch"),
 )
 
-CLOCK_FILES = (
-    Option(("--snapshots",), "readings of a tracer's clock: ID=FILE, or named by node", takes="paths", metavar="FILE"),
-    Option(("--offsets",), "clock offsets (JSONL), as prlx solve writes them", takes="path", metavar="FILE"),
-    Option(("--probes",), "network probes: raw stamps or windows, solved first", takes="paths", metavar="FILE"),
-    Option(("--declared",), "offsets you know: TOML or JSON, node -> offset", takes="path", metavar="FILE"),
-)
-
-
-ROUND_BOUND = Option(
-    ("--round-bound-ns",),
-    "bound of round offsets that state none, fewer than five",
-    takes="whole",
-    metavar="NS",
-    brief=True,
-)
 SKIP_UNREADABLE = Option(("--skip-unreadable",), "leave out traces that cannot be read, and say which", takes="switch")
 SALVAGE = Option(("--salvage",), "read the complete part of a trace that was cut off", takes="switch")
 WORKERS = from_setting("workers", "parallel workers; the output is the same for any number", metavar="N")
