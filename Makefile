@@ -212,4 +212,4 @@ docs: build ## check that the documentation is complete and that its commands ru
 
 .PHONY: clean
 clean: ## remove what make built
-	rm -rf build dist python/prlx/_prlx*.so python/prlx/libprlx_snapshot.so python/prlx/lib*-profiler-prlx.so python/prlx/include python/*.egg-info
+	rm -rf build dist python/prlx/_prlx*.so python/prlx/libprlx_snapshot.so python/prlx/lib*-profiler-prlx.so python/prlx/include python/prlx/cuda python/*.egg-info

@@ -92,26 +92,31 @@ def links(flags):
         return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def build_library(package, source, out, header, *flags):
-    """Compile a folder of runtime/ into the package, with its header beside it for programs in C."""
+def build_library(package, source, out, header, *flags, standard="c11"):
+    """Compile a folder of runtime/ into the package, with its header, if it has one, beside it for programs in C."""
+    (package / out).parent.mkdir(exist_ok=True)
     command = [
-        *c_compiler(), "-std=c11", "-O2", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-shared", "-s", *flags,
+        *c_compiler(), f"-std={standard}", "-O2", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-shared", "-s", *flags,
         "-o", out, *(os.path.relpath(file, package) for file in sorted(source.glob("*.c"))), "-lpthread", "-ldl",
     ]  # fmt: skip
     if subprocess.run(command, cwd=package, check=False).returncode:
         raise SystemExit(f"prlx: the C compiler failed on runtime/{source.name}")
-    (package / "include").mkdir(exist_ok=True)
-    shutil.copyfile(source / header, package / "include" / header)
+    if header:
+        (package / "include").mkdir(exist_ok=True)
+        shutil.copyfile(source / header, package / "include" / header)
 
 
 def build_runtime(package):
-    """The sampler of clocks, and the recorder of NCCL's events, which stays loaded: a thread of its own runs in it."""
+    """The sampler of clocks, the recorder of NCCL's events, which stays loaded, for a thread of its own runs in it, and a CUDA driver."""
     build_library(package, ROOT / "runtime" / "snapshot", "libprlx_snapshot.so", "prlx_snapshot.h")
     nccl, recorder = ROOT / "runtime" / "nccl", "libnccl-profiler-prlx.so"
     exports = os.path.relpath(nccl / "exports.map", package)
     linked = ["-Wl,-z,nodelete,-z,now", f"-Wl,--version-script={exports}", *old_libraries()]
     build_library(package, nccl, recorder, "prlx_nccl.h", *linked)
     shutil.copyfile(package / recorder, package / recorder.replace("nccl", "rccl"))  # wheels have no links
+    driver = ["-Wl,-soname,libcuda.so.1", *old_libraries()]
+    build_library(package, ROOT / "runtime" / "cudadriver", "cuda/libcuda.so.1", None, *driver, standard="gnu11")
+    shutil.copyfile(package / "cuda" / "libcuda.so.1", package / "cuda" / "libcuda.so")  # by which linkers ask for it
 
 
 class CleanBuild(build):

@@ -170,6 +170,8 @@ OTHER_VARIABLES = frozenset(
         "PRLX_STRAGGLER_JOBS",
         "PRLX_NCCL_ALL",
         "PRLX_NCCL_BENCH_DIR",
+        "PRLX_CUDA_DEVICE",
+        "PRLX_CUDA_LOG",
         "PRLX_NCCL_RANKS",
         "PRLX_NCCL_TIMES",
         "PRLX_NCCL_REPORT",

@@ -12,9 +12,10 @@ import textwrap
 import tokenize
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ._matching import Text, spots, with_a, with_b
+from ._expressions import At, Noted, Text
+from ._matching import spots, with_a, with_b
 
 _MOST_LINES = 2000
 _MOST_OTHERS = 3  # statements of A that are tried in the place of one of B, besides the one that it was
@@ -145,6 +146,15 @@ class Mix:
         1  # 0: as A has it, once names are followed; 1: by A's text or a small edit; 2: by another statement of A
     )
     back: str = ""  # for rank 0, the text of A with what B has there
+    late: bool = False  # another one of that rank is more often meant
+    leans: bool = False  # it leaves out what other changed statements compute
+
+    is_plain: bool = False  # B's statement only gives a name or a number to a variable: there something was lost
+
+    @property
+    def order(self) -> tuple[int, bool, bool, int, int]:
+        """The least comes first."""
+        return self.rank, not self.is_plain, self.late, self.more, self.size
 
 
 class Versions:
@@ -158,6 +168,7 @@ class Versions:
         self.b = [Statement(one.line, one.indent, _renamed(one.text, names)) for one in self.b]
         self.changes = _changes(self.a, self.b)
         self._matched: dict[int, list[Mix]] | None = None
+        self.noted: tuple[Noted, Noted] = ({}, {})  # what expressions of A and B were seen to hold
 
     def matched(self, change: Change) -> list[Mix]:
         """Texts of B in which one expression of a statement is what A has in its place, whatever both call it."""
@@ -166,7 +177,7 @@ class Versions:
         return [] if change.b is None else self._matched.get(change.b, [])
 
     def _match(self) -> dict[int, list[Mix]]:
-        b, a = Text([one.text for one in self.b]), Text([one.text for one in self.a])
+        b, a = self._texts()
         of = {change.b: change for change in self.changes if change.b is not None}
         found: dict[int, list[Mix]] = {}
         for spot in spots(b, a):
@@ -176,8 +187,13 @@ class Versions:
                 continue
             mix = self._instead(of[k], text)
             reverse = _with(self.heads[0], self.a, i, back) if back else ""
-            found.setdefault(k, []).append(Mix(mix.change, mix.text, 0, mix.size, 0, reverse))
+            is_plain = bool(re.fullmatch(r"\w+ = [-\w.]+", self.b[k].text))
+            found.setdefault(k, []).append(replace(mix, rank=0, back=reverse, late=spot.late, is_plain=is_plain))
         return found
+
+    def _texts(self) -> tuple[Text, Text]:
+        """B and A, with what was seen of them."""
+        return Text([one.text for one in self.b], self.noted[1]), Text([one.text for one in self.a], self.noted[0])
 
     def shown(self, change: Change) -> tuple[str, Statement]:
         """Whose statement a reader is told of, and it as it stands there: B's, where B has one."""
@@ -193,7 +209,7 @@ class Versions:
     def repairs(self, change: Change) -> list[Mix]:
         """Texts of B with one statement made as A has it: whole, with names spelled out, another in its place, a part of it."""
         text, more = self._mixed(1, change.b, change.a)
-        found = [Mix(change, text, more, self._size(change, change.a))]
+        found = [Mix(change, text, more, self._size(change, change.a), leans=self._leans(change, change.a))]
         if change.b is None or (self.b[change.b].is_head and change.a is None):
             return found
         mine = self.b[change.b]
@@ -201,7 +217,7 @@ class Versions:
         near.sort(key=lambda k: -_likeness(self.a[k], mine))
         for k in near[:_MOST_OTHERS]:
             text, more = self._mixed(1, change.b, k)
-            found.append(Mix(change, text, more, self._size(change, k), 2))
+            found.append(Mix(change, text, more, self._size(change, k), 2, leans=self._leans(change, k)))
         texts = dict.fromkeys([] if change.a is None else _parts(self.a[change.a], mine), 1)
         for place in [change.a, *near[:1]]:
             for one in [] if place is None else self._spelled_out(place, mine):
@@ -214,9 +230,35 @@ class Versions:
             return set()
         return self.b[change.b].uses - (set() if change.a is None else self.a[change.a].uses)
 
-    def leans(self, change: Change) -> set[str]:
-        """What is bypassed and computed by other changed statements."""
-        return self.bypassed(change) & {name for one in self.changes if one != change for name in self.binds(one)}
+    def _leans(self, change: Change, instead: int | None) -> bool:
+        return self._leaves_out(change, set() if instead is None else self.a[instead].uses)
+
+    def _leaves_out(self, change: Change, uses: set[str]) -> bool:
+        """Whether other changed statements compute what B's statement uses, and another in its place does not."""
+        left = set() if change.b is None else self.b[change.b].uses - uses
+        return bool(left & {name for one in self.changes if one != change for name in self.binds(one)})
+
+    def is_fed(self, change: Change) -> bool:
+        """Whether what B's statement uses was seen to be right: some expression of A holds the same."""
+        if change.b is None:
+            return True
+        b, a = self._texts()
+        known = {bits for bits, _ in a.held}
+        names = [At(change.b, ast.Name(name, ast.Load())) for name in self.b[change.b].uses]
+        seen = [
+            b.seen(one)
+            for one in names
+            if isinstance(one.node, ast.Name) and b.definition(one.node.id, one.k) is not None
+        ]
+        return all(one is None or one[0] in known for one in seen)
+
+    def is_seen_in_a(self, change: Change) -> bool:
+        """Whether what B's statement assigns was seen in A, too: what is wrong may be what uses it."""
+        if change.b is None:
+            return False
+        b, a = self._texts()
+        values = [b.value(name, change.b) for name in b.assigned_by(change.b)]
+        return any(value is not None and b.seen(value) in a.held for value in values)
 
     def binds(self, change: Change) -> set[str]:
         """What B's statement assigns."""
@@ -238,8 +280,9 @@ class Versions:
         """B with another text of one statement."""
         assert change.b is not None
         mine = self.b[change.b]
-        size = _apart(mine, Statement(mine.line, mine.indent, text))
-        return Mix(change, _with(self.heads[1], self.b, change.b, text), 0, size, rank)
+        one = Statement(mine.line, mine.indent, text)
+        leans = self._leaves_out(change, one.uses)
+        return Mix(change, _with(self.heads[1], self.b, change.b, text), 0, _apart(mine, one), rank, leans=leans)
 
     def _size(self, change: Change, theirs: int | None) -> int:
         empty = Statement(0, 0, "")

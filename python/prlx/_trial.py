@@ -14,13 +14,15 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._errors import PrlxError
+from ._expressions import Noted
 from ._inputs import Inputs, beside, read
 from ._mixing import Change, Mix, Versions, head_of, statements, written
+from ._values import SUMS, does, noting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,6 +59,15 @@ class Candidate:
     size: int  # words of the statement that it changed
     rank: int  # 0: an expression as A has it, once names are followed; 1: A's text, or a small edit; 2: another statement of A
     leans: bool  # that repair leaves out what other changed statements compute for this one
+    late: bool = False  # another repair of that rank is more often meant
+    is_plain: bool = False  # it only gives a name or a number to a variable
+    is_seen: bool = False  # A computes what it assigns as well: what uses it may be what is wrong
+    fed: bool = True  # what it uses is right, so it is the first that is wrong
+
+    @property
+    def order(self) -> tuple[int, bool, bool, bool, int, int, bool]:
+        """The most probable comes first: by how it is repaired, and of what; then the smallest repair."""
+        return self.rank, not self.fed, not self.is_plain, self.late, self.more, self.size, not self.breaks
 
     def row(self) -> dict[str, Any]:
         """As documents have it."""
@@ -78,16 +89,17 @@ class Tried:
     def best(self) -> Candidate | None:
         """The statement without which B writes what A writes, by the smallest mix; None where none does."""
         found = [one for one in self.candidates if one.repairs]
-        return min(found, key=lambda one: (one.rank, one.more, one.size, not one.breaks)) if found else None
+        return min(found, key=lambda one: one.order) if found else None
 
     @property
     def sure(self) -> bool:
         """Whether one statement alone repairs B, as A has it and no other does as well, and breaks A.
 
-        A repair that leaves out what other changed statements compute is not sure: any of them may be what it repairs.
+        A repair that leaves out what other changed statements compute is not sure: any of them may be what it repairs. So where
+        what the statement uses was not seen in A, or what it assigns was: then what it uses, or what uses it, may be wrong.
         """
         best = self.best
-        if best is None or best.more or best.rank > 1 or not best.breaks or best.leans:
+        if best is None or best.more or best.rank > 1 or not best.breaks or best.leans or best.is_seen or not best.fed:
             return False
         return sum(one.repairs and one.more == 0 and one.rank <= best.rank for one in self.candidates) == 1
 
@@ -191,23 +203,29 @@ def _search(bench: _Bench, a: Mapping[str, Any], b: Mapping[str, Any]) -> Tried:
     apart = _distance(right, wrong)
     if apart.none:
         raise _NotTriedError("on what A was given both texts write the same")
+    pairs[0][1].noted = _noted(bench, a, b, *pairs[0])
     trials = [_Trial(bench, a, b, right, apart, *pair, change) for pair in pairs for change in pair[1].changes]
     _run([(one, mix) for one in trials for mix in one.versions.matched(one.change)], bench)
-    matched = any(one.is_whole for one in trials)
-    _run([(one, mix) for one in trials for mix in one.versions.repairs(one.change)], bench)
-    whole = [one for one in trials if one.is_whole]
-    bypassed = {name for one in whole for name in one.versions.bypassed(one.change)}
-    for names in () if matched else (False, True):
-        chosen = [one for one in trials if not whole or bypassed & one.versions.binds(one.change)]
-        _run([(one, mix) for one in chosen for mix in one.versions.edits(one.change, names=names)], bench)
+    if not any(one.is_whole for one in trials):
+        _search_by_text(bench, trials)
     for one in trials:
         one.confirm()
     return Tried(bench.runs, tuple(one.candidate() for one in trials))
 
 
+def _search_by_text(bench: _Bench, trials: list[_Trial]) -> None:
+    """Statements as A has them, else small edits, where names that are followed do not lead to what is wrong."""
+    _run([(one, mix) for one in trials for mix in one.versions.repairs(one.change)], bench)
+    whole = [one for one in trials if one.is_whole]
+    bypassed = {name for one in whole for name in one.versions.bypassed(one.change)}
+    for names in (False, True):
+        chosen = [one for one in trials if not whole or bypassed & one.versions.binds(one.change)]
+        _run([(one, mix) for one in chosen for mix in one.versions.edits(one.change, names=names)], bench)
+
+
 def _run(mixes: list[tuple[_Trial, Mix]], bench: _Bench) -> None:
     """Run mixed texts, the smallest changes first: whoever undoes most undoes what is wrong among the rest."""
-    for trial, mix in sorted(mixes, key=lambda pair: (pair[1].rank, pair[1].more, pair[1].size)):
+    for trial, mix in sorted(mixes, key=lambda pair: pair[1].order):
         if bench.runs >= MOST_RUNS:
             return
         trial.repair(mix)
@@ -223,29 +241,28 @@ class _Trial:
         self._bench, self._a, self._b, self._right, self._apart = bench, a, b, right, apart
         self._names, self._files = names, files
         self.versions, self.change = versions, change
-        self._best: tuple[int, int, int] | None = None  # rank, more statements, and words, of the best repair
-        self._back = ""  # the text of A with the same of B
+        self._best: Mix | None = None  # the best repair
         self._did = self._breaks = False
 
     @property
     def is_whole(self) -> bool:
         """Whether undoing it alone repairs B."""
-        return self._best is not None and self._best[1] == 0
+        return self._best is not None and self._best.more == 0
 
     def repair(self, mix: Mix) -> None:
         """Run a text of B with the statement undone, where that could be a smaller repair than is known."""
-        if self._best is not None and (mix.rank, mix.more, mix.size) >= self._best:
+        if self._best is not None and mix.order >= self._best.order:
             return
         got = self._bench.run(self._b["functions"], self._b, {self._names[1]: mix.text})
         self._did = self._did or not isinstance(got, str)
         if not isinstance(got, str) and _like(got, self._right, self._apart):
-            self._best, self._back = (mix.rank, mix.more, mix.size), mix.back
+            self._best = mix
 
     def confirm(self) -> None:
         """Run A with the statement as B has it, where B without it is repaired."""
         if self._best is None:
             return
-        text = self._back or self.versions.a_with(self.change)
+        text = self._best.back or self.versions.a_with(self.change)
         got = self._bench.run(self._a["functions"], self._a, {self._names[0]: text})
         self._breaks = not isinstance(got, str) and not _like(got, self._right, self._apart)
 
@@ -253,11 +270,32 @@ class _Trial:
         """What came of it."""
         side, statement = self.versions.shown(self.change)
         file = self._files[1 if side == "B" else 0]
-        rank, more, size = self._best or (0, 0, 0)
-        return Candidate(
-            side, file, statement.line, statement.text, self._did, self._best is not None, self._breaks, more, size,
-            rank, bool(self.versions.leans(self.change)),
+        best = self._best
+        row = Candidate(
+            side, file, statement.line, statement.text, self._did, best is not None, self._breaks, 0, 0, 0, leans=False
+        )
+        if best is None:
+            return row
+        return replace(
+            row, rank=best.rank, more=best.more, size=best.size, leans=best.leans, late=best.late, is_plain=best.is_plain,
+            is_seen=self.versions.is_seen_in_a(self.change), fed=self.versions.is_fed(self.change),
         )  # fmt: skip
+
+
+def _noted(
+    bench: _Bench, a: Mapping[str, Any], b: Mapping[str, Any], names: tuple[str, str], versions: Versions, _: Any
+) -> tuple[Noted, Noted]:
+    """What the expressions of both versions of the kernel compute; nothing is known of what does not run."""
+    if (names[0], names[1]) != (a["functions"][0]["function"], b["functions"][0]["function"]):
+        return {}, {}
+    noted: list[Noted] = []
+    for of, head, body, name in (
+        (a, versions.heads[0], versions.a, names[0]), (b, versions.heads[1], versions.b, names[1])
+    ):  # fmt: skip
+        unsafe = {one["function"] for one in of["functions"][1:] if does(one["text"])}
+        text, slots = noting(head, body, unsafe)
+        noted.append(bench.noted(of["functions"], of, {name: text}, slots))
+    return noted[0], noted[1]
 
 
 def _changed(
@@ -338,13 +376,14 @@ class _Bench:
                 yield
 
     def run(
-        self, functions: Sequence[Mapping[str, Any]], of: Mapping[str, Any], changed: Mapping[str, str]
-    ) -> list[np.ndarray[Any, Any]] | str:
+        self, functions: Sequence[Mapping[str, Any]], of: Mapping[str, Any], changed: Mapping[str, str],
+        sums: np.ndarray[Any, Any] | None = None,
+    ) -> list[np.ndarray[Any, Any]] | str:  # fmt: skip
         """What the arrays hold after a launch of a text, by argument; else why it cannot run."""
         self.runs += 1
         try:
             kernel = self._kernel(functions, changed)
-            arrays, arguments = self._arguments(kernel, of["constants"])
+            arrays, arguments = self._arguments(kernel, of["constants"], {} if sums is None else {SUMS: sums})
             options = {row["name"]: _literal(row["value"]) for row in of["constants"] if row["name"] in _OPTIONS}
             kept = {name: options[name] for name in ("num_warps", "num_stages") if name in options}
             grid = self._inputs.head["grid"]
@@ -355,10 +394,26 @@ class _Bench:
             return f"{type(error).__name__}: {str(error).strip().splitlines()[-1:]}"
         return arrays
 
+    def noted(
+        self, functions: Sequence[Mapping[str, Any]], of: Mapping[str, Any], changed: Mapping[str, str],
+        slots: Sequence[tuple[int, str]],
+    ) -> Noted:  # fmt: skip
+        """What a text notes of its expressions."""
+        import numpy as np
+
+        sums = np.zeros(2 * len(slots), np.int64)
+        said = self.run(functions, of, changed, sums)
+        if isinstance(said, str):
+            return {}
+        pairs = ((key, (int(x), int(y))) for key, (x, y) in zip(slots, sums.reshape(-1, 2), strict=True))
+        return {key: pair for key, pair in pairs if pair != (0, 0)}  # the others are no numbers, or did not run
+
     def _kernel(self, functions: Sequence[Mapping[str, Any]], changed: Mapping[str, str]) -> Any:
         """The kernel of a text, with the functions that it calls."""
         triton = importlib.import_module("triton")
         names = _surroundings(functions)
+        noting = importlib.import_module("prlx._noting")
+        names |= {"prlx_note": noting.note, "prlx_bits": noting.bits, "prlx_is_number": noting.is_number}
         made = None
         for one in reversed(functions):  # what is called before who calls it
             text = changed.get(one["function"]) or written(
@@ -372,7 +427,9 @@ class _Bench:
             made = names[one["function"]] = triton.jit(names[one["function"]])
         return made
 
-    def _arguments(self, kernel: Any, constants: Sequence[Mapping[str, Any]]) -> tuple[list[Any], dict[str, Any]]:
+    def _arguments(
+        self, kernel: Any, constants: Sequence[Mapping[str, Any]], more: Mapping[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
         """The arrays, and all arguments by name."""
         import numpy as np
 
@@ -384,6 +441,7 @@ class _Bench:
             piece[:] = np.frombuffer(given, np.uint8)
             memory.append(piece)
         known = {row["name"]: _literal(row["value"]) for row in constants if row["name"] in kernel.arg_names}
+        known |= more
         arrays = []
         for row in self._inputs.head["params"]:
             if row["name"] not in kernel.arg_names:

@@ -18,7 +18,7 @@ FLOORS = (
     ("_arrow", "_losses", "_origin", "_verdict"),
     ("_table",),
     ("_core", "_rows"),
-    ("_device",),
+    ("_device", "_program"),
     ("_config", "_worker"),
     ("_request",),
     # one node's clock, many nodes' traces

@@ -1,8 +1,8 @@
-"""Records the pairs of given.py or the commits of commits.py, commits_fresh.py and commits_third.py.
+"""Records the pairs of given.py or the commits of commits.py, commits_fresh.py, commits_third.py and commits_fourth.py.
 
 measure_commits.py runs this. From this folder:
 
-PYTHONPATH=../../build/triton/3.9.0 python run_given.py given|commits|fresh|third|equal FOLDER [NUMBER,NUMBER]
+PYTHONPATH=../../build/triton/3.9.0 python run_given.py given|commits|fresh|third|fourth|equal FOLDER [NUMBER,NUMBER]
 
 Writes FOLDER/NUMBER/a.prlx and b.prlx, and prints a JSON document for each: the number, its name, whether what the kernel wrote
 differs, and the lines of each form that are true.
@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from case import Case
 from commits import BREAKS
+from commits_fourth import FOURTH
 from commits_fresh import FRESH
 from commits_third import THIRD
 from given import PAIRS
@@ -32,8 +33,8 @@ from record import digest
 import prlx
 
 RECORDED = {"overwrite": True, "outputs": "1MiB", "inputs": "1MiB"}
-BROKEN = BREAKS | FRESH | THIRD
-MODULES = ("refactorings", "commits", "commits_fresh", "commits_third")
+BROKEN = BREAKS | FRESH | THIRD | FOURTH
+MODULES = ("refactorings", "commits", "commits_fresh", "commits_third", "commits_fourth")
 
 
 def cases() -> dict[str, tuple[str, Case]]:
@@ -109,6 +110,7 @@ KINDS = {
     "commits": ([*BREAKS, *OWN], committed),
     "fresh": ([*FRESH], committed),
     "third": ([*THIRD], committed),
+    "fourth": ([*FOURTH], committed),
     "equal": ([*BREAKS, *FRESH, *THIRD], tidied),
 }
 

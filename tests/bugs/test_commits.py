@@ -61,9 +61,22 @@ def test_of_a_statement_that_was_split_the_part_that_is_wrong_is_named(measure_c
     (row,) = measure_commits.recorded("fresh", tmp_path, "17")
     why = measure_commits.compared(tmp_path, row["number"], "--try")["explanation"]
     assert measure_commits.true(row, why["statement"])
-    assert (
-        why["confidence"] == "likely"
-    )  # the repair leaves out what the other part computes: that may be what is wrong
+    assert why["confidence"] == "strong"  # what it uses was seen to be right, what it assigns was not
+
+
+def test_an_operation_that_was_lost_between_two_statements_is_not_sure(measure_commits, tmp_path):
+    (row,) = measure_commits.recorded("third", tmp_path, "4")
+    why = measure_commits.compared(tmp_path, row["number"], "--try")["explanation"]
+    assert measure_commits.true(row, why["statement"])
+    assert why["confidence"] == "likely"
+    assert sum(one["repairs"] for one in why["candidates"]) == 2
+
+
+def test_a_helper_that_was_written_out_holds_the_same(measure_commits, tmp_path):
+    (row,) = measure_commits.recorded("third", tmp_path, "1")
+    why = measure_commits.compared(tmp_path, row["number"], "--try")["explanation"]
+    assert measure_commits.true(row, why["statement"])
+    assert [one["text"].strip() for one in why["candidates"] if one["repairs"]] == ["d_gate = grad * a"]
 
 
 @pytest.mark.parametrize(("factor", "outcome"), [("w = v * 3", "differs"), ("w = v * 2", "same")])

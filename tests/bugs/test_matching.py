@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
-from prlx import _matching
+from prlx import _expressions, _matching
 
 HEAD = ["col = tl.arange(0, N)", "live = col < n", "v = tl.load(x + col, mask=live)"]
 
 
 def found(a: list[str], b: list[str]) -> list[tuple[int, str, str]]:
     """The statements of B at which something is otherwise, each as it is with A's expression, and A's with B's."""
-    before, after = _matching.Text(a), _matching.Text(b)
+    before, after = _expressions.Text(a), _expressions.Text(b)
     return [
         (spot.b.k, _matching.with_a(after, before, spot), _matching.with_b(after, before, spot))
         for spot in _matching.spots(after, before)
+        if not spot.late
     ]
 
 
@@ -94,3 +97,67 @@ def test_texts_that_are_no_statements_and_deep_ones_end():
     assert found([*odd, "tl.store(y, x)"], [*odd, "tl.store(y, x)"]) == []
     names = [f"v{i + 1} = v{i} * v{i}" for i in range(60)]
     assert found(["v0 = a", *names, "tl.store(y, v60)"], ["v0 = b", *names, "tl.store(y, v60)"])
+
+
+def noted(texts: list[str], held: dict[str, int]) -> _expressions.Text:
+    """A version of which it was seen what some expressions hold."""
+    plain = _expressions.Text(texts)
+    seen = {}
+    for k, tree in enumerate(plain.trees):
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.expr) and ast.unparse(node) in held:
+                seen[k, ast.dump(node)] = (held[ast.unparse(node)], 1)
+    return _expressions.Text(texts, seen)
+
+
+def test_expressions_that_were_seen_to_hold_the_same_are_the_same():
+    a, b = ["s = sigmoid(v)", "tl.store(y, v * s)"], ["s = 1 / (1 + tl.exp(-v))", "g = w * s", "tl.store(y, g)"]
+    seen = noted(a, {"sigmoid(v)": 7}), noted(b, {"1 / (1 + tl.exp(-v))": 7})
+    spots = [one for one in _matching.spots(seen[1], seen[0]) if not one.late]
+    assert [(one.b.k, ast.unparse(one.b.node), ast.unparse(one.a.node)) for one in spots] == [(1, "w", "v")]
+    assert _matching.with_a(seen[1], seen[0], spots[0]) == "g = v * s"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "first", "then"),
+    [
+        # a factor was lost between a name and its use: rather where the name is made
+        (["tl.store(y, tl.exp(tl.sum(v, 0) * c / q))"], ["d = tl.sum(v, 0)", "tl.store(y, tl.exp(d / q))"],
+         "d = tl.sum(v, 0) * c", "tl.store(y, tl.exp(d * c / q))"),
+        # so a number that was added: rather where the name is used
+        (["tl.store(y, tl.sqrt(tl.sum(v, 0) + eps))"], ["d = tl.sum(v, 0)", "tl.store(y, tl.sqrt(d))"],
+         "tl.store(y, tl.sqrt(d + eps))", "d = tl.sum(v, 0) + eps"),
+        # a part of an index, which two loads use
+        (["tl.store(y, tl.load(w + g * P + v // s))"], ["c = v // s", "tl.store(y, tl.load(w + c))"],
+         "c = g * P + v // s", "tl.store(y, tl.load(w + g * P + c))"),
+    ],
+)  # fmt: skip
+def test_what_was_lost_between_a_name_and_its_use_is_looked_for_in_both(a, b, first, then):
+    before = noted([*HEAD, *a], {"tl.sum(v, 0)": 5, "v // s": 6})
+    after = noted([*HEAD, *b], {"tl.sum(v, 0)": 5, "v // s": 6, "d": 5, "c": 6})
+    spots = sorted(_matching.spots(after, before), key=lambda spot: spot.late)
+    assert [spot.late for spot in spots] == [False, True]
+    assert ["".join(_matching.with_a(after, before, spot).split()) for spot in spots] == [
+        "".join(text.split()) for text in (first, then)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "line", "repaired"),
+    [
+        # a condition that was hoisted stands in another shape where A has it
+        (["tl.store(y, v, mask=k[None, :] < n)"], ["m = k <= n", "tl.store(y, v, mask=m[None, :])"], 3, "m = k < n"),
+        # and the other way round
+        (["m = k < n", "tl.store(y, v, mask=m[:, None])"], ["tl.store(y, v, mask=k[:, None] <= n)"], 3,
+         "tl.store(y, v, mask=(k < n)[:, None])"),
+        # branches that change places with their condition
+        (["tl.store(y, tl.where(live, v, 0))"], ["w = tl.where(~live, 1, v)", "tl.store(y, w)"], 3,
+         "w = tl.where(~live, 0, v)"),
+        # operands that change places, one of them wrong
+        (["tl.store(y, tl.maximum(v, tl.exp(v)))"], ["w = tl.maximum(tl.exp(v + 1), v)", "tl.store(y, w)"], 3,
+         "w = tl.maximum(tl.exp(v), v)"),
+    ],
+)  # fmt: skip
+def test_what_stands_in_another_shape_or_order_is_held_against_its_like(a, b, line, repaired):
+    spots = found(HEAD + a, HEAD + b)
+    assert (line, "".join(repaired.split())) in [(k, "".join(text.split())) for k, text, _ in spots]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import runpy
 import shlex
+import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 SELFTEST = "prlx-simulate-selftest.json"
 _MODES = ("digest", "control-flow", "values")
 _CAPTURES = ("observed", "instrumented")
+_OF_THE_COMMAND = frozenset({"quiet", "verbose", "color", "progress"})
 _OWN = Path(__file__).parents[1]
 
 
@@ -41,7 +43,36 @@ def run(values: argparse.Namespace, ui: UI) -> int:
 
     if values.selftest:
         return _selftest(values, ui)
+    program = _program(values.script)
+    if program is not None:
+        return _run_program(program, values)
     return run_script(values, ui, enable)
+
+
+def _program(name: str | None) -> str | None:
+    """The program that a word names, None where it is a script or nothing."""
+    if name is None:
+        return None
+    path = Path(name)
+    if path.is_file():
+        with path.open("rb") as file:
+            return str(path.absolute()) if file.read(4) == b"\x7fELF" else None
+    return None if name.endswith(".py") else shutil.which(name)
+
+
+def _run_program(program: str, values: argparse.Namespace) -> int:
+    """Run a program that finds a CUDA driver on the simulator; its exit code is ours."""
+    from .._program import run_program
+
+    for option in SIMULATING:
+        if option.setting or option.name in _OF_THE_COMMAND:
+            continue
+        if getattr(values, option.name, None) not in (None, False):
+            raise UsageError(
+                f"{option.flags[0]} is about scripts that prlx runs itself, and {values.script} is a program",
+                hint="leave it out; accesses out of bounds are errors of the launch, whatever runs it",
+            )
+    return run_program([program, *values.arg])
 
 
 def _selftest(values: argparse.Namespace, ui: UI) -> int:
@@ -83,7 +114,7 @@ def run_script(
         raise UsageError("no script is named", hint="prlx simulate SCRIPT runs one; --selftest needs none")
     script = Path(values.script)
     if not script.is_file():
-        raise FileAccessError("no such script", path=str(script))
+        raise FileAccessError("no such script or program", path=str(script))
     told = [option.flags[0] for option in RECORDING if not option.setting and getattr(values, option.name) is not None]
     if values.html is not None:
         told = [flag for flag in told if flag != "--overwrite"]
@@ -324,13 +355,13 @@ COMMAND = Command(
         ("prlx simulate train.py --steps 1", "its kernels, compiled and checked, without a GPU"),
         ("prlx simulate --map-cuda model.py", 'torch code that says device="cuda"'),
         ("prlx simulate --record before/ train.py", "recorded, for prlx diff before/ after/"),
-        ("prlx simulate --html page.html train.py", "source with counts, and which block touched what"),
         ("prlx simulate --compare before.py after.py", "two versions of a kernel, line by line"),
         ("prlx simulate --break kernels.py:21 train.py", "what lanes hold at that line"),
+        ("prlx simulate -- python train.py", "any program: it finds a CUDA driver of ours"),
         ("prlx simulate --selftest", "does a GPU do the same? one file to send"),
     ),
     positionals=(
-        Positional("SCRIPT", "a Python script that launches Triton kernels", "optional"),
+        Positional("SCRIPT", "a Python script that launches Triton kernels, or a program", "optional"),
         Positional("ARG", "arguments of the script, options included", "rest"),
     ),
     options=(

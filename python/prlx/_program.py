@@ -1,0 +1,65 @@
+"""Programs on the simulator: any process finds a CUDA driver of ours where it looks for one, and no line of it is changed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ._errors import FileAccessError
+
+DRIVER = Path(__file__).parent / "cuda"  # with libcuda.so.1
+
+# Triton turns PTX into machine code by a program, before which this one stands: the image of a kernel is its PTX. What it says
+# of its version goes into the keys of Triton's cache, so that no kernel of the simulator is given to a GPU.
+_ASSEMBLER = """#!/bin/sh
+in= out=
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --version)
+      echo "ptxas: NVIDIA (R) Ptx optimizing assembler"
+      echo "Cuda compilation tools, release 13.1, V13.1.0"
+      echo "prlx: leaves PTX as it is"
+      exit 0 ;;
+    -o) out=$2; shift ;;
+    *.ptx) in=$1 ;;
+  esac
+  shift
+done
+cp "$in" "$out" && printf '\\0' >> "$out"
+"""
+
+
+def environment(folder: Path, base: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a program that is to find the simulator's driver; ``folder`` gets what it needs beside."""
+    assembler = folder / "ptxas"
+    assembler.write_text(_ASSEMBLER)
+    assembler.chmod(0o755)
+    libraries = [str(DRIVER), *filter(None, [base.get("LD_LIBRARY_PATH")])]
+    return {
+        **base,
+        "LD_LIBRARY_PATH": os.pathsep.join(libraries),
+        "TRITON_LIBCUDA_PATH": str(DRIVER),
+        "TRITON_PTXAS_PATH": str(assembler),
+        "TRITON_PTXAS_BLACKWELL_PATH": str(assembler),
+        "PRLX_CUDA_DEVICE": "\n".join([sys.executable, "-m", "prlx._device"]),
+    }
+
+
+def run_program(command: Sequence[str]) -> int:
+    """Run a program on the simulator's driver and return its exit code, 128 more than the signal that ended it."""
+    with tempfile.TemporaryDirectory(prefix="prlx-simulate-") as folder:
+        try:
+            child = subprocess.Popen(list(command), env=environment(Path(folder), os.environ))
+        except OSError as error:
+            raise FileAccessError(f"cannot be run: {error.strerror}", path=str(command[0])) from error
+        while True:
+            try:
+                status = child.wait()
+                break
+            except KeyboardInterrupt:  # the program got it, too, and decides
+                continue
+    return status if status >= 0 else 128 - status

@@ -1,0 +1,67 @@
+/* libcuda.so.1 on the simulator of prlx: the driver API over one device that is a program. */
+#ifndef PRLX_CUDA_DRIVER_H
+#define PRLX_CUDA_DRIVER_H
+
+#include "abi.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#define API __attribute__((visibility("default")))
+
+/* ---- door.c: the way to the simulator ---- */
+
+/* A reply, to be freed: JSON behind a byte that is 0 for a document and 1 for an error. NULL: there is no device. */
+char *ask(const char *op, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* As ask, with a request that is text. */
+char *ask_text(const char *op, const char *request, size_t n);
+/* Opens the door, once; whether there is a device. */
+int connected(void);
+
+/* ---- text.c: JSON, as much as the requests and replies have ---- */
+
+struct text { char *at; size_t n, room; };
+void say(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void say_quoted(struct text *t, const char *s, size_t n);
+void say_base64(struct text *t, const void *data, size_t n);
+/* What stands behind the first "key": from here on, NULL where it is not there. */
+const char *value_of(const char *json, const char *key);
+long long number_of(const char *json, const char *key, long long otherwise);
+/* Copies a string, its escapes resolved; whether it was one. */
+int string_of(const char *value, char *to, size_t room);
+/* Behind a value. */
+const char *after(const char *value);
+
+/* ---- errors.c ---- */
+
+/* Remembers what was wrong, for cuGetErrorString, and returns the code. */
+CUresult failed(CUresult code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Likewise of a reply that is an error; frees it. */
+CUresult refused(char *reply, CUresult code);
+
+/* ---- memory.c ---- */
+
+extern const uint64_t region_base;
+extern const size_t region_bytes;
+struct allocation { uint64_t at; size_t bytes; int host, live; };
+/* The allocation that has an address, NULL where none has. The caller holds the lock. */
+struct allocation *allocation_at(uint64_t address);
+/* Tells the device which arrays came and went; whether it knows. The table is the device's number of them. */
+CUresult arrays_told(long long *table);
+/* Whether bytes at an address are all in one live allocation, or are memory of the process. */
+CUresult reachable(uint64_t address, size_t bytes);
+
+/* ---- contexts.c ---- */
+
+extern pthread_mutex_t lock; /* recursive; around everything that is shared */
+struct lock_held { int dummy; };
+int held_begin(void);
+void held_end(int *held);
+/* Holds the lock until the function returns. */
+#define HOLD __attribute__((cleanup(held_end), unused)) int held_ = held_begin()
+
+/* ---- streams.c ---- */
+
+extern uint64_t clock_ns; /* of the device: grows by what launches cost */
+
+#endif

@@ -1,0 +1,24 @@
+#ifndef PRLX_CUDA_MODULES_H
+#define PRLX_CUDA_MODULES_H
+
+#include "driver.h"
+
+enum { MOST_PARAMETERS = 256 };
+struct parameter { char name[64]; size_t bytes; };
+struct function {
+  struct module *module;
+  struct function *next;
+  char name[1024];
+  int threads, registers, dynamic_shared, n;
+  struct parameter parameters[MOST_PARAMETERS];
+};
+struct module { long long id; struct function *functions; struct variable *variables; };
+
+/* A variable of a module whose address was asked for. It lives in the simulator: at that address is memory of the device that stands for it, which
+ * is copied into it before each launch of the module and out of it afterwards. */
+struct variable { struct variable *next; char name[256]; uint64_t at; size_t bytes; };
+CUresult variables_moved(struct module *m, int into_simulator);
+
+CUresult module_load(struct module **into, const void *image);
+
+#endif

@@ -1,0 +1,49 @@
+/* Functions by name: what a program asks for and is not there is what an older driver has not, and is said when the program ends. */
+#define _GNU_SOURCE
+#include "driver.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_LACKING = 256 };
+static char lacking[MOST_LACKING][64];
+static int lacked;
+
+static void *named(const char *name) {
+  char versioned[128];
+  Dl_info here;
+  static void *self;
+  if (!self && dladdr((void *)(uintptr_t)&named, &here)) self = dlopen(here.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (!self || strncmp(name, "cu", 2) != 0 || strlen(name) > 100) return NULL;
+  snprintf(versioned, sizeof versioned, "%s_v2", name); /* the name without a number is the newest */
+  void *found = dlsym(self, versioned);
+  return found ? found : dlsym(self, name);
+}
+
+API CUresult cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags, int *status) {
+  (void)version, (void)flags;
+  HOLD;
+  if (!name || !function) return CUDA_ERROR_INVALID_VALUE;
+  *function = named(name);
+  if (status) *status = *function ? 0 : 1; /* found, or no such symbol */
+  if (*function) return CUDA_SUCCESS;
+  for (int i = 0; i < lacked; i++)
+    if (strcmp(lacking[i], name) == 0) return CUDA_ERROR_NOT_FOUND;
+  if (lacked < MOST_LACKING) snprintf(lacking[lacked++], sizeof lacking[0], "%s", name);
+  return CUDA_ERROR_NOT_FOUND;
+}
+API CUresult cuGetProcAddress(const char *name, void **function, int version, uint64_t flags) { return cuGetProcAddress_v2(name, function, version, flags, NULL); }
+
+API CUresult cuGetExportTable(const void **table, const CUuuid *id) {
+  (void)id;
+  if (table) *table = NULL;
+  return failed(CUDA_ERROR_NOT_FOUND, "the simulator has no tables that are not documented: link the program with the dynamic runtime (-cudart shared)");
+}
+
+__attribute__((destructor)) static void end(void) {
+  if (!lacked || !getenv("PRLX_CUDA_LOG")) return;
+  fprintf(stderr, "prlx: libcuda of the simulator was asked for %d functions that it does not have:", lacked);
+  for (int i = 0; i < lacked; i++) fprintf(stderr, " %s", lacking[i]);
+  fputc('\n', stderr);
+}

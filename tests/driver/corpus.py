@@ -1,0 +1,53 @@
+"""The corpus of the simulator's tests over whatever driver Triton finds, over prlx's own with ``PRLX_HERE=1``.
+
+``corpus.py [NAME...]``
+
+Prints for each case its name, a digest of its arrays after the launch, and what of it NumPy says otherwise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "simulator"))
+from corpus import CASES
+
+
+def on_driver(case, arrays):
+    """Launch a case on memory of a CUDA driver, and bring its arrays back."""
+    from program import OnDevice
+
+    held = {name: OnDevice(np.ascontiguousarray(array)) for name, array in arrays.items()}
+    case.launch(held)
+    for name, array in arrays.items():
+        array[...] = held[name].numpy().reshape(array.shape)
+
+
+def here(case, arrays):
+    """Launch a case on arrays of NumPy, which prlx puts on the simulator."""
+    case.launch(arrays)
+
+
+def main():
+    launch = on_driver
+    if os.environ.get("PRLX_HERE"):
+        import prlx
+
+        prlx.enable(device="simulator", progress=False)
+        launch = here
+    for name in sys.argv[1:] or CASES:
+        case = CASES[name]
+        arrays = case.arrays(np.random.default_rng(3))
+        before = {key: array.copy() for key, array in arrays.items()}
+        launch(case, arrays)
+        digest = hashlib.sha256(b"".join(np.ascontiguousarray(arrays[key]).tobytes() for key in sorted(arrays)))
+        print(name, digest.hexdigest()[:16], case.differences(before, arrays) or "right", flush=True)
+
+
+if __name__ == "__main__":
+    main()
