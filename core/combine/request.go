@@ -82,6 +82,7 @@ type Request struct {
 	BoundStat bool `json:"bound_stat" takes:"switch" setting:"own" rare:"yes" only:"combine align"`
 	// 1.5s:2s from the start, or absolute ns; an end may be open. What overlaps this range is kept, and collectives are
 	// counted in it alone. A range that keeps nothing is an error.
+	// In Python also two absolute times in ns, either of which may be `None`.
 	TimeRange []*int64 `json:"time_range" takes:"range" only:"combine"`
 	// Leave out traces that cannot be read, and say which. Without it one of them is an error; that none can be read always is.
 	SkipUnreadable bool `json:"skip_unreadable" takes:"switch" rare:"yes" only:"combine validate stragglers"`

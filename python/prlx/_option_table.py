@@ -154,7 +154,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "name": "time_range",
                 "takes": "range",
                 "help": "1.5s:2s from the start, or absolute ns; an end may be open",
-                "details": "What overlaps this range is kept, and collectives are counted in it alone. A range that keeps nothing is an error.",
+                "details": "What overlaps this range is kept, and collectives are counted in it alone. A range that keeps nothing is an error. In Python also two absolute times in ns, either of which may be `None`.",
                 "metavar": "A:B",
             },
             {

@@ -107,7 +107,7 @@ class Option:
             text += f", else {self.left_out}." if self.left_out else "."
         elif self.keyword_default is None and self.left_out:
             text += f" Left out: {self.left_out}."
-        text = in_python(re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", text))
+        text = re.sub(r"(?<!`)`([^`]+)`(?!`)", lambda found: f"``{in_python(found[1])}``", text)
         return f"{self.name}\n" + textwrap.indent(textwrap.fill(text, _WIDTH, break_on_hyphens=False), "    ")
 
 
