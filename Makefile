@@ -179,7 +179,7 @@ bench: build build/oracle/.ready build/triton/$(DEMO_TRITON)/.ready build/consum
 	$(PY) bench/simulate.py
 	$(PY) bench/contracts.py
 	$(PY) bench/startup.py
-	$(PY) bench/clocks.py --go
+	$(PY) bench/clocks.py
 	$(PY) bench/probing.py
 	$(PY) bench/nccl.py
 	$(PY) bench/nccl_analysis.py

@@ -1,6 +1,6 @@
-"""The sampler of clocks: how long the brackets of its pairs take, in C and in Go, and what it costs, alone or beside others.
+"""The sampler of clocks: how long the brackets of its pairs take, and what it costs, alone or beside others.
 
-python bench/clocks.py [--seconds 20] [--load 0] [--go]
+python bench/clocks.py [--seconds 20] [--load 0]
 """
 
 from __future__ import annotations
@@ -15,11 +15,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import prlx
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 @contextlib.contextmanager
@@ -65,16 +62,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--load", type=int, default=0, help="processes that compute beside the sampler")
-    parser.add_argument("--go", action="store_true", help="the sampler in Go too")
     args = parser.parse_args()
     with busy(args.load):
         print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {args.load} busy processes of ours")
         for tracer, period in (("monotonic_raw", 10), ("tsc", 10), ("monotonic_raw", 4000)):
             print(record(tracer, period, args.seconds))
-        if args.go:
-            run = ["go", "test", "-run", "^$", "-bench", "Brackets", "-benchtime", "3000x", "./core/clocks/snapshot"]
-            said = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-            print(*(line for line in said.splitlines() if line.startswith("Benchmark")), sep="\n")
 
 
 if __name__ == "__main__":

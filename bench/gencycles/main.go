@@ -17,7 +17,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/cycle/cycletest"
+	"github.com/prlx-go/prlx/core/testing/cycletest"
 )
 
 // startNS is when every made-up run began.

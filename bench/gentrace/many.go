@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
 // manyFile describes one file of many: what is unusual about it, in the words of docs/formats/prlx-v1.md.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
 // noise writes equal runs a.prlx, a2.prlx, ... and runs of the kernel with a bug b.prlx, b2.prlx, ...

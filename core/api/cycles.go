@@ -109,10 +109,10 @@ func findCycles(j *job.Job, r *cyclesRequest) (*cyclesReply, error) {
 	}
 	for _, name := range r.Tables {
 		if name == "repetitions" {
-			AttachTable(j, name, repetitionTable(found))
+			attachTable(j, name, repetitionTable(found))
 			continue
 		}
-		AttachTable(j, name, stepTable(found))
+		attachTable(j, name, stepTable(found))
 	}
 	return &cyclesReply{Document: doc, writtenReports: out.reply()}, nil
 }
@@ -222,25 +222,25 @@ func (a *cycleArgs) find(j *job.Job, names map[string]string) (found *cycle.Resu
 }
 
 // repetitionTable is every repetition of every class.
-func repetitionTable(found *cycle.Result) *Table {
+func repetitionTable(found *cycle.Result) *table {
 	var level, rank []int32
 	var first, end, start, stop, wall, busy, edits []int64
-	var id, name, device Strings
+	var id, name, device stringColumn
 	found.EachRepetition(func(r rendering.RepetitionRow) {
 		level, rank = append(level, int32(r.Level)), append(rank, int32(r.Rank))
 		first, end, edits = append(first, r.First), append(end, r.End), append(edits, int64(r.Edits))
 		start, stop = append(start, r.StartNS), append(stop, r.EndNS)
 		wall, busy = append(wall, r.WallNS), append(busy, r.BusyNS)
-		id.Append(r.ID)
-		name.Append(r.Name)
-		device.Append(r.Device)
+		id.append(r.ID)
+		name.append(r.Name)
+		device.append(r.Device)
 	})
-	t := NewTable(len(level))
-	t.Int32("level", "", level, nil)
-	t.Strings("class", &id)
-	t.Strings("name", &name)
-	t.Int32("rank", "", rank, nil)
-	t.Strings("device", &device)
+	t := newTable(len(level))
+	t.int32("level", "", level, nil)
+	t.strings("class", &id)
+	t.strings("name", &name)
+	t.int32("rank", "", rank, nil)
+	t.strings("device", &device)
 	t.Int64("first", "", first, nil)
 	t.Int64("end", "", end, nil)
 	t.Int64("start_ns", "ns", start, nil)
@@ -252,27 +252,27 @@ func repetitionTable(found *cycle.Result) *Table {
 }
 
 // stepTable is every step.
-func stepTable(found *cycle.Result) *Table {
+func stepTable(found *cycle.Result) *table {
 	var rank []int32
 	var number, start, stop, wall, busy, gap, count, edits []int64
 	var partial []bool
-	var device, class, label, mark Strings
+	var device, class, label, mark stringColumn
 	found.EachStep(func(s cycledoc.Step) {
 		rank, number = append(rank, int32(s.Rank)), append(number, s.Number)
 		start, stop = append(start, s.StartNS), append(stop, s.EndNS)
 		wall, busy, gap = append(wall, s.WallNS), append(busy, s.BusyNS), append(gap, s.GapNS)
 		count, edits, partial = append(count, s.Kernels), append(edits, int64(s.Edits)), append(partial, s.Partial)
-		device.Append(s.Device)
-		class.Append(s.Class)
-		label.Append(s.Phase)
-		mark.Append(s.Mark)
+		device.append(s.Device)
+		class.append(s.Class)
+		label.append(s.Phase)
+		mark.append(s.Mark)
 	})
-	t := NewTable(len(rank))
-	t.Int32("rank", "", rank, nil)
-	t.Strings("device", &device)
+	t := newTable(len(rank))
+	t.int32("rank", "", rank, nil)
+	t.strings("device", &device)
 	t.Int64("number", "", number, nil)
-	t.Strings("class", &class)
-	t.Strings("phase", &label)
+	t.strings("class", &class)
+	t.strings("phase", &label)
 	t.Int64("start_ns", "ns", start, nil)
 	t.Int64("end_ns", "ns", stop, nil)
 	t.Int64("wall_ns", "ns", wall, nil)
@@ -280,7 +280,7 @@ func stepTable(found *cycle.Result) *Table {
 	t.Int64("gap_ns", "ns", gap, nil)
 	t.Int64("kernels", "", count, nil)
 	t.Int64("edits", "", edits, nil)
-	t.Strings("mark", &mark)
-	t.Bool("partial", partial, nil)
+	t.strings("mark", &mark)
+	t.bool("partial", partial, nil)
 	return t
 }

@@ -13,8 +13,8 @@ import (
 
 // debugOperations are for the tests of the boundary: they fail, block and allocate on request. They answer only after
 // configure with debug_ops.
-var debugOperations = sync.OnceValue(func() map[string]Op {
-	return map[string]Op{
+var debugOperations = sync.OnceValue(func() map[string]op {
+	return map[string]op{
 		"debug.allocate":        typed(debugAllocate),
 		"debug.echo":            func(_ *job.Job, request []byte) ([]byte, error) { return request, nil },
 		"debug.error":           typed(debugError),
@@ -96,29 +96,29 @@ type debugTableRequest struct {
 func debugTable(j *job.Job, r *debugTableRequest) (*struct{}, error) {
 	ints, shorts, floats := make([]int64, r.Rows), make([]int32, r.Rows), make([]float64, r.Rows)
 	bools, valid := make([]bool, r.Rows), make([]bool, r.Rows)
-	var texts, sparse Strings
+	var texts, sparse stringColumn
 	for i := range r.Rows {
 		ints[i] = 1_760_000_000_000_000_000 + int64(i)
 		shorts[i] = int32(-i)
 		floats[i] = float64(i) / 2
 		bools[i] = i%2 == 1
 		valid[i] = i%3 != 0
-		texts.Append(fmt.Sprintf("kernel %d", i%5))
+		texts.append(fmt.Sprintf("kernel %d", i%5))
 		if valid[i] {
-			sparse.Append("größer ☃"[:i%8])
+			sparse.append("größer ☃"[:i%8])
 		} else {
-			sparse.AppendMissing()
+			sparse.appendMissing()
 		}
 	}
-	t := NewTable(r.Rows)
+	t := newTable(r.Rows)
 	t.Int64("start", "ns", ints, nil)
 	t.Int64("run_id", "", ints, valid)
-	t.Int32("line", "", shorts, nil)
-	t.Float64("drift", "ppm", floats, valid)
-	t.Bool("clamped", bools, nil)
-	t.Bool("matched", bools, valid)
-	t.Strings("name", &texts)
-	t.Strings("group", &sparse)
-	AttachTable(j, "events", t)
+	t.int32("line", "", shorts, nil)
+	t.float64("drift", "ppm", floats, valid)
+	t.bool("clamped", bools, nil)
+	t.bool("matched", bools, valid)
+	t.strings("name", &texts)
+	t.strings("group", &sparse)
+	attachTable(j, "events", t)
 	return &struct{}{}, nil
 }

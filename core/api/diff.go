@@ -169,9 +169,9 @@ func diffRecordings(j *job.Job, r *diffRequest) (*diffReply, error) {
 		return nil, err
 	}
 	if r.Tables {
-		AttachTable(j, "divergences", divergenceTable(result))
-		AttachTable(j, "clusters", clusterTable(reply.Document))
-		AttachTable(j, "sites", siteSummaryTable(reply.Document))
+		attachTable(j, "divergences", divergenceTable(result))
+		attachTable(j, "clusters", clusterTable(reply.Document))
+		attachTable(j, "sites", siteSummaryTable(reply.Document))
 	}
 	err = out.write(func(format string, w io.Writer, opt kernelreport.Options) error {
 		return kernelreport.Write(format, w, reply.Document, opt)

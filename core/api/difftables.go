@@ -74,7 +74,7 @@ func locatedCode(code int32, located []bool) int32 {
 }
 
 // divergenceTable has a row for every divergence that the comparison kept.
-func divergenceTable(r *diff.Result) *Table {
+func divergenceTable(r *diff.Result) *table {
 	ids, locations, located := siteNames(r.Sites)
 	d := newDivergenceRows(len(r.Rows))
 	taken := r.A.Taken && r.B.Taken
@@ -85,33 +85,33 @@ func divergenceTable(r *diff.Result) *Table {
 	for k := range kinds {
 		kinds[k] = diff.RowKind(k).String()
 	}
-	out := NewTable(len(r.Rows))
+	out := newTable(len(r.Rows))
 	out.Int64("warp", "", d.warp, nil)
-	out.Int32("event", "", d.event, nil)
-	out.Int32("event_b", "", d.eventB, nil)
-	out.Codes("kind", d.kind, kinds)
-	out.Codes("site", d.site, ids)
-	out.Codes("location", d.location, locations)
-	out.Codes("site_b", d.siteB, ids)
-	out.Codes("location_b", d.locationB, locations)
+	out.int32("event", "", d.event, nil)
+	out.int32("event_b", "", d.eventB, nil)
+	out.codes("kind", d.kind, kinds)
+	out.codes("site", d.site, ids)
+	out.codes("location", d.location, locations)
+	out.codes("site_b", d.siteB, ids)
+	out.codes("location_b", d.locationB, locations)
 	out.Int64("count", "", d.count, nil)
 	out.Int64("count_b", "", d.countB, nil)
 	out.Int64("occurrence", "", d.occurrence, nil)
 	out.Int64("occurrence_b", "", d.occurrenceB, nil)
-	out.Int32("dir_a", "", d.dirA, d.inA)
-	out.Int32("dir_b", "", d.dirB, d.inB)
+	out.int32("dir_a", "", d.dirA, d.inA)
+	out.int32("dir_b", "", d.dirB, d.inB)
 	out.Int64("active_a", "", d.activeA, d.inA)
 	out.Int64("active_b", "", d.activeB, d.inB)
 	out.Int64("taken_a", "", d.takenA, d.decided)
 	out.Int64("taken_b", "", d.takenB, d.decided)
 	out.Int64("value_a", "", d.valueA, d.valued)
 	out.Int64("value_b", "", d.valueB, d.valued)
-	out.Codes("type", d.typ, typeDictionary(d.typ))
+	out.codes("type", d.typ, typeDictionary(d.typ))
 	out.Int64("lanes", "", d.lanes, d.laned)
-	out.Int32("cluster", "", d.cluster, d.clustered)
-	out.Bool("follows", d.follows, nil)
-	out.Bool("noise", d.noise, nil)
-	out.Bool("accepted", d.accepted, nil)
+	out.int32("cluster", "", d.cluster, d.clustered)
+	out.bool("follows", d.follows, nil)
+	out.bool("noise", d.noise, nil)
+	out.bool("accepted", d.accepted, nil)
 	return out
 }
 
@@ -126,62 +126,62 @@ func siteNames(sites []diff.SiteRef) (ids, locations []string, located []bool) {
 }
 
 // clusterTable has a row for every cluster that the document lists.
-func clusterTable(doc *diff.Document) *Table {
+func clusterTable(doc *diff.Document) *table {
 	n := len(doc.Clusters)
 	id, warps, blocks, divergences := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	warp, event := make([]int64, n), make([]int64, n)
 	follows, noise := make([]bool, n), make([]bool, n)
-	var ranges, kind, where, location Strings
+	var ranges, kind, where, location stringColumn
 	for i := range doc.Clusters {
 		c := &doc.Clusters[i]
 		id[i], warps[i], blocks[i], divergences[i] = c.ID, c.Warps, c.Blocks, c.Divergences
 		warp[i], event[i] = c.First.WarpIdx, c.First.EventIdx
 		follows[i], noise[i] = c.Follows, c.Noise
-		ranges.Append(c.WarpRanges)
-		kind.Append(c.First.Kind)
-		where.Append(c.First.SiteID)
+		ranges.append(c.WarpRanges)
+		kind.append(c.First.Kind)
+		where.append(c.First.SiteID)
 		appendOrMissing(&location, c.First.SourceLocation)
 	}
-	out := NewTable(n)
+	out := newTable(n)
 	out.Int64("cluster", "", id, nil)
 	out.Int64("warps", "", warps, nil)
-	out.Strings("warp_ranges", &ranges)
+	out.strings("warp_ranges", &ranges)
 	out.Int64("blocks", "", blocks, nil)
 	out.Int64("divergences", "", divergences, nil)
-	out.Strings("kind", &kind)
-	out.Strings("site", &where)
-	out.Strings("location", &location)
+	out.strings("kind", &kind)
+	out.strings("site", &where)
+	out.strings("location", &location)
 	out.Int64("warp", "", warp, nil)
 	out.Int64("event", "", event, nil)
-	out.Bool("follows", follows, nil)
-	out.Bool("noise", noise, nil)
+	out.bool("follows", follows, nil)
+	out.bool("noise", noise, nil)
 	return out
 }
 
 // siteSummaryTable has a row for every site that differs.
-func siteSummaryTable(doc *diff.Document) *Table {
+func siteSummaryTable(doc *diff.Document) *table {
 	n := len(doc.Sites)
 	divergences, warps := make([]int64, n), make([]int64, n)
 	rate, baseline := make([]float64, n), make([]float64, n)
 	noise := make([]bool, n)
-	var where, location, kind, ranges Strings
+	var where, location, kind, ranges stringColumn
 	for i := range doc.Sites {
 		s := &doc.Sites[i]
 		divergences[i], warps[i], rate[i], baseline[i], noise[i] = s.Divergences, s.Warps, s.Rate, s.BaselineRate, s.Noise
-		where.Append(s.SiteID)
+		where.append(s.SiteID)
 		appendOrMissing(&location, s.SourceLocation)
 		appendOrMissing(&kind, s.SiteKind)
-		ranges.Append(s.WarpRanges)
+		ranges.append(s.WarpRanges)
 	}
-	out := NewTable(n)
-	out.Strings("site", &where)
-	out.Strings("location", &location)
-	out.Strings("kind", &kind)
+	out := newTable(n)
+	out.strings("site", &where)
+	out.strings("location", &location)
+	out.strings("kind", &kind)
 	out.Int64("divergences", "", divergences, nil)
 	out.Int64("warps", "", warps, nil)
-	out.Strings("warp_ranges", &ranges)
-	out.Float64("rate", "", rate, nil)
-	out.Float64("baseline_rate", "", baseline, nil)
-	out.Bool("noise", noise, nil)
+	out.strings("warp_ranges", &ranges)
+	out.float64("rate", "", rate, nil)
+	out.float64("baseline_rate", "", baseline, nil)
+	out.bool("noise", noise, nil)
 	return out
 }

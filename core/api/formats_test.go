@@ -17,9 +17,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/file/filetest"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 )
 
 // operation asks one operation for a file: alone, or beside another one of the same kind where the operation wants two.

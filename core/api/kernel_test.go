@@ -10,7 +10,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
 // generated writes a recording with lanes of a wave of 64 in format v2, and the same program with 32 lanes in format v1.
@@ -36,7 +36,7 @@ func save(t *testing.T, path string, b []byte) {
 	}
 }
 
-func columnOf(t *testing.T, table *Table, name string) *column {
+func columnOf(t *testing.T, table *table, name string) *column {
 	t.Helper()
 	for i := range table.columns {
 		if table.columns[i].name == name {
@@ -57,7 +57,7 @@ func TestColumnsOfARecordingAreItsEvents(t *testing.T) {
 	if doc.Header.WaveSize != 64 || doc.Format != "prlx v2" || doc.Events != want.Events() {
 		t.Errorf("got %d lanes, %s, %d events, want 64, prlx v2, %d", doc.Header.WaveSize, doc.Format, doc.Events, want.Events())
 	}
-	events := j.Attached()["events"].(*Table)
+	events := j.Attached()["events"].(*table)
 	if int64(events.Rows()) != want.Events() {
 		t.Fatalf("got %d rows, want %d", events.Rows(), want.Events())
 	}
@@ -79,7 +79,7 @@ func TestColumnsOfARecordingAreItsEvents(t *testing.T) {
 		local[sites[i]] = w.Site[row]
 		row++
 	}
-	if got, least := j.Attached()["sites"].(*Table).Rows(), len(local); got < least {
+	if got, least := j.Attached()["sites"].(*table).Rows(), len(local); got < least {
 		t.Errorf("the table of sites has %d rows, %d sites have events", got, least)
 	}
 }

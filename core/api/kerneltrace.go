@@ -109,7 +109,7 @@ func readTables(j *job.Job, t *recording.Recording, r *kernelTraceRequest) error
 		index = slices.DeleteFunc(slices.Clone(index), func(w warptrace.WarpInfo) bool { return !warps.Has(w.Warp) })
 	}
 	if wants("warps") {
-		AttachTable(j, "warps", warpTable(t.Header(), index))
+		attachTable(j, "warps", warpTable(t.Header(), index))
 	}
 	if !wants("events") && !wants("sites") && !wants("history") && !wants("snapshots") {
 		return nil
@@ -241,29 +241,29 @@ func (r *traceReader) attach(j *job.Job, sites bool) {
 		}
 	}
 	if r.keep {
-		AttachTable(j, "events", r.rows.table(r.t.Header().Taken, names, places))
+		attachTable(j, "events", r.rows.table(r.t.Header().Taken, names, places))
 	}
 	if sites {
-		AttachTable(j, "sites", r.siteTable(names))
+		attachTable(j, "sites", r.siteTable(names))
 	}
 	if r.history != nil {
-		AttachTable(j, "history", r.history.table())
+		attachTable(j, "history", r.history.table())
 	}
 	if r.lanes != nil {
-		AttachTable(j, "snapshots", r.lanes.table())
+		attachTable(j, "snapshots", r.lanes.table())
 	}
 }
 
 // table makes the columns of events; sites and places are the names and source locations of sites.
-func (e *eventRows) table(taken bool, sites, places []string) *Table {
+func (e *eventRows) table(taken bool, sites, places []string) *table {
 	n := len(e.warp)
-	out := NewTable(n)
+	out := newTable(n)
 	out.Int64("warp", "", e.warp, nil)
-	out.Int32("event", "", e.event, nil)
-	out.Codes("site", e.site, sites)
-	out.Codes("location", located(e.site, places), places)
-	out.Codes("kind", e.kind, kindDictionary(e.kind))
-	out.Int32("dir", "", e.dir, nil)
+	out.int32("event", "", e.event, nil)
+	out.codes("site", e.site, sites)
+	out.codes("location", located(e.site, places), places)
+	out.codes("kind", e.kind, kindDictionary(e.kind))
+	out.int32("dir", "", e.dir, nil)
 	out.Int64("active", "", e.active, nil)
 	var known []bool
 	if !taken {
@@ -275,7 +275,7 @@ func (e *eventRows) table(taken bool, sites, places []string) *Table {
 		valued[i] = warptrace.ValueType(t) != warptrace.TypeNone
 	}
 	out.Int64("value", "", e.value, valued)
-	out.Codes("type", e.typ, typeDictionary(e.typ))
+	out.codes("type", e.typ, typeDictionary(e.typ))
 	return out
 }
 
@@ -315,7 +315,7 @@ func highest(codes []int32) int32 {
 }
 
 // siteTable has the sites that were met, in the order of their first event, then those of the recording that were not.
-func (r *traceReader) siteTable(names []string) *Table {
+func (r *traceReader) siteTable(names []string) *table {
 	locals, counts := slices.Clone(r.locals), slices.Clone(r.counts)
 	if r.t.Header().Version != 1 && r.filter.All() {
 		for i := range r.t.Sites().Len() {
@@ -325,22 +325,22 @@ func (r *traceReader) siteTable(names []string) *Table {
 			}
 		}
 	}
-	var id, kind, location, file, function, text, code Strings
+	var id, kind, location, file, function, text, code stringColumn
 	line, column := make([]int32, len(locals)), make([]int32, len(locals))
 	known := make([]bool, len(locals))
 	for i, local := range locals {
-		id.Append(names[i])
+		id.append(names[i])
 		s, ok := r.t.SiteOf(local)
 		if !ok {
-			kind.Append(r.first[i].String()) // a site that nobody names was met: its events say what it is
-			for _, c := range []*Strings{&location, &file, &function, &text, &code} {
-				c.AppendMissing()
+			kind.append(r.first[i].String()) // a site that nobody names was met: its events say what it is
+			for _, c := range []*stringColumn{&location, &file, &function, &text, &code} {
+				c.appendMissing()
 			}
 			continue
 		}
 		where := s.Where()
 		known[i], line[i], column[i] = where.Line > 0, int32(where.Line), int32(where.Column)
-		kind.Append(s.Kind.String())
+		kind.append(s.Kind.String())
 		at := ""
 		if len(s.Chain) > 0 {
 			at = site.FormatFrame(where)
@@ -355,29 +355,29 @@ func (r *traceReader) siteTable(names []string) *Table {
 		}
 		appendOrMissing(&code, hash)
 	}
-	out := NewTable(len(locals))
-	out.Strings("site", &id)
-	out.Strings("kind", &kind)
-	out.Strings("location", &location)
-	out.Strings("file", &file)
-	out.Strings("function", &function)
-	out.Int32("line", "", line, known)
-	out.Int32("column", "", column, known)
-	out.Strings("text", &text)
-	out.Strings("code", &code)
+	out := newTable(len(locals))
+	out.strings("site", &id)
+	out.strings("kind", &kind)
+	out.strings("location", &location)
+	out.strings("file", &file)
+	out.strings("function", &function)
+	out.int32("line", "", line, known)
+	out.int32("column", "", column, known)
+	out.strings("text", &text)
+	out.strings("code", &code)
 	out.Int64("events", "", counts, nil)
 	return out
 }
 
-func appendOrMissing(column *Strings, text string) {
+func appendOrMissing(column *stringColumn, text string) {
 	if text == "" {
-		column.AppendMissing()
+		column.appendMissing()
 		return
 	}
-	column.Append(text)
+	column.append(text)
 }
 
-func warpTable(h *warptrace.Header, index []warptrace.WarpInfo) *Table {
+func warpTable(h *warptrace.Header, index []warptrace.WarpInfo) *table {
 	n := len(index)
 	warp, block, total, dropped := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	events := make([]int32, n)
@@ -391,10 +391,10 @@ func warpTable(h *warptrace.Header, index []warptrace.WarpInfo) *Table {
 			block[i], known[i] = int64(w.Warp/uint64(h.WarpsPerBlock)), true
 		}
 	}
-	out := NewTable(n)
+	out := newTable(n)
 	out.Int64("warp", "", warp, nil)
 	out.Int64("block", "", block, known)
-	out.Int32("events", "", events, nil)
+	out.int32("events", "", events, nil)
 	out.Int64("total", "", total, nil)
 	out.Int64("dropped", "", dropped, nil)
 	out.Int64("hash", "", hash, hashed)

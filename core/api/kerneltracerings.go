@@ -11,7 +11,7 @@ type historyRows struct {
 	warp, value []int64
 	event, seq  []int32
 	known       []bool
-	site        Strings
+	site        stringColumn
 }
 
 func (h *historyRows) add(t *warptrace.Trace, w *warptrace.Warp) {
@@ -22,16 +22,16 @@ func (h *historyRows) add(t *warptrace.Trace, w *warptrace.Warp) {
 		h.event = append(h.event, e.Event)
 		h.known = append(h.known, e.Event >= 0)
 		h.seq = append(h.seq, int32(e.Seq))
-		h.site.Append(recording.SiteText(t, e.Site))
+		h.site.append(recording.SiteText(t, e.Site))
 	}
 }
 
-func (h *historyRows) table() *Table {
-	out := NewTable(len(h.warp))
+func (h *historyRows) table() *table {
+	out := newTable(len(h.warp))
 	out.Int64("warp", "", h.warp, nil)
-	out.Int32("event", "", h.event, h.known)
-	out.Int32("seq", "", h.seq, nil)
-	out.Strings("site", &h.site)
+	out.int32("event", "", h.event, h.known)
+	out.int32("seq", "", h.seq, nil)
+	out.strings("site", &h.site)
 	out.Int64("value", "", h.value, nil)
 	return out
 }
@@ -41,7 +41,7 @@ type snapshotRows struct {
 	warp, lhs, rhs             []int64
 	event, seq, lane           []int32
 	known, active, second      []bool
-	site, compare, role, types Strings
+	site, compare, role, types stringColumn
 }
 
 func (s *snapshotRows) add(t *warptrace.Trace, w *warptrace.Warp) {
@@ -62,25 +62,25 @@ func (s *snapshotRows) add(t *warptrace.Trace, w *warptrace.Warp) {
 			}
 			s.rhs = append(s.rhs, int64(rhs))
 			s.second = append(s.second, lane < len(shot.Rhs))
-			s.site.Append(id)
+			s.site.append(id)
 			appendOrMissing(&s.compare, shot.Compare.Name())
-			s.role.Append(role)
-			s.types.Append(shot.Type.String())
+			s.role.append(role)
+			s.types.append(shot.Type.String())
 		}
 	}
 }
 
-func (s *snapshotRows) table() *Table {
-	out := NewTable(len(s.warp))
+func (s *snapshotRows) table() *table {
+	out := newTable(len(s.warp))
 	out.Int64("warp", "", s.warp, nil)
-	out.Int32("event", "", s.event, s.known)
-	out.Int32("seq", "", s.seq, nil)
-	out.Strings("site", &s.site)
-	out.Strings("role", &s.role)
-	out.Strings("compare", &s.compare)
-	out.Strings("type", &s.types)
-	out.Int32("lane", "", s.lane, nil)
-	out.Bool("in_active_lanes", s.active, nil)
+	out.int32("event", "", s.event, s.known)
+	out.int32("seq", "", s.seq, nil)
+	out.strings("site", &s.site)
+	out.strings("role", &s.role)
+	out.strings("compare", &s.compare)
+	out.strings("type", &s.types)
+	out.int32("lane", "", s.lane, nil)
+	out.bool("in_active_lanes", s.active, nil)
 	out.Int64("lhs", "", s.lhs, nil)
 	out.Int64("rhs", "", s.rhs, s.second)
 	return out

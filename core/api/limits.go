@@ -26,8 +26,8 @@ const (
 	maxWorkers   = 1024     // each holds buffers; more than any machine has cores to give
 )
 
-// Size is a number of bytes: a JSON number, or a string such as "512MB", "1.5GiB" or "2g".
-type Size int64
+// size is a number of bytes: a JSON number, or a string such as "512MB", "1.5GiB" or "2g".
+type size int64
 
 // units are the suffixes of sizes; a bare K, M, G or T is binary, as users of memory limits expect.
 var units = []struct {
@@ -49,8 +49,8 @@ var units = []struct {
 	{"b", 1},
 }
 
-// ParseSize reads a size in text.
-func ParseSize(text string) (Size, error) {
+// parseSize reads a size in text.
+func parseSize(text string) (size, error) {
 	number, factor := strings.ToLower(strings.TrimSpace(text)), 1.0
 	for _, u := range units {
 		if rest, ok := strings.CutSuffix(number, u.suffix); ok {
@@ -62,16 +62,16 @@ func ParseSize(text string) (Size, error) {
 	if err != nil || math.IsNaN(n) || n < 0 || n*factor >= 1<<62 {
 		return 0, fault.Usagef("%q is not a size in bytes", text).WithHint("write it like 512MB, 1.5GiB or 1073741824")
 	}
-	return Size(n * factor), nil
+	return size(n * factor), nil
 }
 
 // UnmarshalJSON reads a number of bytes or a text.
-func (s *Size) UnmarshalJSON(b []byte) error {
+func (s *size) UnmarshalJSON(b []byte) error {
 	var text string
 	if json.Unmarshal(b, &text) != nil {
 		text = string(b)
 	}
-	n, err := ParseSize(text)
+	n, err := parseSize(text)
 	if err == nil {
 		*s = n
 	}
@@ -83,7 +83,7 @@ type requestLimits struct {
 	// Parallel workers; the output is the same for any number.
 	Workers *int `json:"workers" takes:"whole" unset:"all CPUs" setting:"shared"`
 	// Memory that the job may take, such as 512MiB. The output is the same for any.
-	MemoryLimit *Size `json:"memory_limit" takes:"size" unset:"half of the cgroup's limit, or of the machine" setting:"shared" rare:"yes"`
+	MemoryLimit *size `json:"memory_limit" takes:"size" unset:"half of the cgroup's limit, or of the machine" setting:"shared" rare:"yes"`
 }
 
 // check refuses limits under which nothing could run.

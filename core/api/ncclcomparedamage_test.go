@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/nccl/dividing"
-	"github.com/prlx-go/prlx/core/nccl/nccltest"
+	"github.com/prlx-go/prlx/core/testing/nccltest"
 )
 
 // twoRuns are pairs of runs of one job in a folder: the files of B begin with b-. In one pair B takes longer, in the other it does not.

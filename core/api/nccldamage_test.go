@@ -18,7 +18,7 @@ import (
 	"github.com/prlx-go/prlx/core/nccl/diagnosing"
 	"github.com/prlx-go/prlx/core/nccl/flightrecorder"
 	"github.com/prlx-go/prlx/core/nccl/gathering"
-	"github.com/prlx-go/prlx/core/nccl/nccltest"
+	"github.com/prlx-go/prlx/core/testing/nccltest"
 	"github.com/prlx-go/prlx/core/verdict"
 )
 

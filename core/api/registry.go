@@ -16,13 +16,13 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 )
 
-// Op is one operation: a JSON request in, a JSON document out. It watches the job's context, reports to its progress and
+// op is one operation: a JSON request in, a JSON document out. It watches the job's context, reports to its progress and
 // stays within its budget and workers.
-type Op func(j *job.Job, request []byte) ([]byte, error)
+type op func(j *job.Job, request []byte) ([]byte, error)
 
 // operations lists every operation by name: a new one is one more line.
-var operations = sync.OnceValue(func() map[string]Op {
-	return map[string]Op{
+var operations = sync.OnceValue(func() map[string]op {
+	return map[string]op{
 		"align":   typed(alignTrace),
 		"combine": typed(combineTraces),
 
@@ -77,7 +77,7 @@ var operations = sync.OnceValue(func() map[string]Op {
 
 // typed makes an Op of a function on decoded values. Unknown fields of the request are usage errors: a misspelt option must
 // not be ignored in silence.
-func typed[Request, Document any](f func(*job.Job, *Request) (Document, error)) Op {
+func typed[Request, Document any](f func(*job.Job, *Request) (Document, error)) op {
 	return func(j *job.Job, request []byte) ([]byte, error) {
 		var r Request
 		if err := decode(request, &r); err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // machineOperations lists the operations that need what this Core holds: programs that were loaded, and the caller's memory.
-func (c *Core) machineOperations(name string) (Op, bool) {
+func (c *Core) machineOperations(name string) (op, bool) {
 	switch name {
 	case "simulate_launch":
 		return typed(c.simulateLaunch), true

@@ -10,8 +10,8 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/testing/listtest"
 	"github.com/prlx-go/prlx/core/trace/formats"
-	"github.com/prlx-go/prlx/core/trace/listtest"
 )
 
 // kernelList is the trace of one rank in the format of listtest: steps of three kernels, a millisecond apart.

@@ -14,9 +14,9 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 )
 
-// Table is a result in columns. An operation builds one, attaches it to its job under a name with AttachTable, and the caller
+// table is a result in columns. An operation builds one, attaches it to its job under a name with attachTable, and the caller
 // finds it under "tables" in the document, copies its columns into memory of its own and releases it.
-type Table struct {
+type table struct {
 	rows    int
 	columns []column
 }
@@ -29,17 +29,17 @@ type column struct {
 	shorts     []int32 // also the codes of a string column
 	floats     []float64
 	bools      []bool
-	texts      *Strings
+	texts      *stringColumn
 	valid      []bool // nil: every value is there
 }
 
-// NewTable returns a table of rows rows and no columns yet.
-func NewTable(rows int) *Table { return &Table{rows: rows} }
+// newTable returns a table of rows rows and no columns yet.
+func newTable(rows int) *table { return &table{rows: rows} }
 
 // Rows is the number of rows.
-func (t *Table) Rows() int { return t.rows }
+func (t *table) Rows() int { return t.rows }
 
-func (t *Table) add(c column, n int) {
+func (t *table) add(c column, n int) {
 	if n != t.rows || (c.valid != nil && len(c.valid) != t.rows) {
 		panic(fmt.Sprintf("column %q has %d values (%d valid flags), the table %d rows", c.name, n, len(c.valid), t.rows))
 	}
@@ -48,30 +48,30 @@ func (t *Table) add(c column, n int) {
 
 // Int64 adds a column. unit is "ns", "ps", "bytes" or ""; valid says which values are there, nil means all. The table keeps
 // the slices.
-func (t *Table) Int64(name, unit string, values []int64, valid []bool) {
+func (t *table) Int64(name, unit string, values []int64, valid []bool) {
 	t.add(column{name: name, unit: unit, kind: "int64", ints: values, valid: valid}, len(values))
 }
 
-// Int32 adds a column of small integers.
-func (t *Table) Int32(name, unit string, values []int32, valid []bool) {
+// int32 adds a column of small integers.
+func (t *table) int32(name, unit string, values []int32, valid []bool) {
 	t.add(column{name: name, unit: unit, kind: "int32", shorts: values, valid: valid}, len(values))
 }
 
-// Float64 adds a column of measured ratios and differences, never of instants.
-func (t *Table) Float64(name, unit string, values []float64, valid []bool) {
+// float64 adds a column of measured ratios and differences, never of instants.
+func (t *table) float64(name, unit string, values []float64, valid []bool) {
 	t.add(column{name: name, unit: unit, kind: "float64", floats: values, valid: valid}, len(values))
 }
 
-// Bool adds a column of flags.
-func (t *Table) Bool(name string, values []bool, valid []bool) {
+// bool adds a column of flags.
+func (t *table) bool(name string, values []bool, valid []bool) {
 	t.add(column{name: name, kind: "bool", bools: values, valid: valid}, len(values))
 }
 
-// Codes adds a column of text that exists already as numbers of a dictionary; a code outside it is a missing value.
-func (t *Table) Codes(name string, codes []int32, dictionary []string) {
-	var known Strings
+// codes adds a column of text that exists already as numbers of a dictionary; a code outside it is a missing value.
+func (t *table) codes(name string, codes []int32, dictionary []string) {
+	var known stringColumn
 	for _, text := range dictionary {
-		known.Append(text) // the dictionary may hold a text twice
+		known.append(text) // the dictionary may hold a text twice
 	}
 	values := known
 	values.codes = make([]int32, len(codes))
@@ -82,19 +82,19 @@ func (t *Table) Codes(name string, codes []int32, dictionary []string) {
 		}
 		values.codes[i] = known.codes[code]
 	}
-	t.Strings(name, &values)
+	t.strings(name, &values)
 }
 
-// Strings adds a column of text.
-func (t *Table) Strings(name string, values *Strings) {
+// strings adds a column of text.
+func (t *table) strings(name string, values *stringColumn) {
 	if values.offsets == nil { // no row has a value
 		values.offsets = []int64{0}
 	}
 	t.add(column{name: name, kind: "string", shorts: values.codes, texts: values, valid: values.valid()}, len(values.codes))
 }
 
-// Strings is a column of text under construction: each distinct text is kept once. The zero value is ready to use.
-type Strings struct {
+// stringColumn is a column of text under construction: each distinct text is kept once. The zero value is ready to use.
+type stringColumn struct {
 	codes   []int32
 	known   map[string]int32
 	offsets []int64 // where in text each distinct value begins; one more at the end
@@ -104,8 +104,8 @@ type Strings struct {
 
 const missingCode = -1
 
-// Append adds a row. What is not UTF-8 is replaced by U+FFFD.
-func (s *Strings) Append(text string) {
+// append adds a row. What is not UTF-8 is replaced by U+FFFD.
+func (s *stringColumn) append(text string) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	code, ok := s.known[text]
 	if !ok {
@@ -120,16 +120,13 @@ func (s *Strings) Append(text string) {
 	s.codes = append(s.codes, code)
 }
 
-// AppendMissing adds a row without a value.
-func (s *Strings) AppendMissing() {
+// appendMissing adds a row without a value.
+func (s *stringColumn) appendMissing() {
 	s.codes = append(s.codes, missingCode)
 	s.missing = true
 }
 
-// Len is the number of rows.
-func (s *Strings) Len() int { return len(s.codes) }
-
-func (s *Strings) valid() []bool {
+func (s *stringColumn) valid() []bool {
 	if !s.missing {
 		return nil
 	}
@@ -140,8 +137,8 @@ func (s *Strings) valid() []bool {
 	return valid
 }
 
-// AttachTable leaves a table beside the job's document, under "tables" and its name.
-func AttachTable(j *job.Job, name string, t *Table) { j.Attach(name, t) }
+// attachTable leaves a table beside the job's document, under "tables" and its name.
+func attachTable(j *job.Job, name string, t *table) { j.Attach(name, t) }
 
 // TableReference is how a document names a table.
 type TableReference struct {
@@ -243,7 +240,7 @@ func copyBools(p []byte, values []bool) {
 type tableStore struct {
 	mu     sync.Mutex
 	last   int64
-	tables map[int64]*Table
+	tables map[int64]*table
 }
 
 // publish stores the attached tables and adds their references to the document, which must be a JSON object, as its last key.
@@ -255,10 +252,10 @@ func (s *tableStore) publish(doc []byte, attached map[string]any) ([]byte, error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tables == nil {
-		s.tables = make(map[int64]*Table)
+		s.tables = make(map[int64]*table)
 	}
 	for _, name := range slices.Sorted(maps.Keys(attached)) {
-		t, ok := attached[name].(*Table)
+		t, ok := attached[name].(*table)
 		if !ok {
 			return nil, fault.New(fault.Internal, "attachment %q is a %T, not a table", name, attached[name])
 		}

@@ -10,11 +10,11 @@ import (
 )
 
 func TestStringsKeepEachTextOnce(t *testing.T) {
-	var s Strings
+	var s stringColumn
 	for _, text := range []string{"a", "b", "a", "", "b\xff", "b\xfe"} {
-		s.Append(text)
+		s.append(text)
 	}
-	s.AppendMissing()
+	s.appendMissing()
 	if want := []int32{0, 1, 0, 2, 3, 3, -1}; !slices.Equal(s.codes, want) {
 		t.Errorf("codes are %v, want %v", s.codes, want)
 	}
@@ -30,8 +30,8 @@ func TestStringsKeepEachTextOnce(t *testing.T) {
 }
 
 func TestCodesOutsideTheirDictionaryAreMissing(t *testing.T) {
-	table := NewTable(5)
-	table.Codes("name", []int32{1, -1, 0, 2, 9}, []string{"x", "y", "x"})
+	table := newTable(5)
+	table.codes("name", []int32{1, -1, 0, 2, 9}, []string{"x", "y", "x"})
 	c := table.columns[0]
 	if want := []int32{1, -1, 0, 0, -1}; !slices.Equal(c.shorts, want) {
 		t.Errorf("codes are %v, want %v", c.shorts, want)
@@ -46,7 +46,7 @@ func TestCodesOutsideTheirDictionaryAreMissing(t *testing.T) {
 
 func TestTablesBecomeTheLastKeyOfTheirDocument(t *testing.T) {
 	var store tableStore
-	empty := map[string]any{"t": NewTable(0)}
+	empty := map[string]any{"t": newTable(0)}
 	for doc, want := range map[string]string{
 		`{}`:        `{"tables":{"t":{"id":`,
 		`{"a":"}"}`: `{"a":"}","tables":{"t":{"id":`,
@@ -65,8 +65,8 @@ func TestTablesBecomeTheLastKeyOfTheirDocument(t *testing.T) {
 }
 
 func TestEmptyStringColumnHasOneOffset(t *testing.T) {
-	table := NewTable(0)
-	table.Strings("name", new(Strings))
+	table := newTable(0)
+	table.strings("name", new(stringColumn))
 	if got := table.columns[0].size(partOffsets); got != 8 {
 		t.Errorf("offsets take %d bytes, want 8", got)
 	}

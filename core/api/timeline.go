@@ -10,7 +10,7 @@ import (
 type timelineRequest struct {
 	requestLimits
 	Path    string `json:"path"`
-	MaxRows int    `json:"max_rows"` // default event.DefaultRows
+	MaxRows int    `json:"max_rows"` // default event.defaultRows
 	Salvage bool   `json:"salvage"`
 }
 
@@ -32,7 +32,7 @@ func timeline(j *job.Job, r *timelineRequest) (*TimelineDocument, error) {
 	if err != nil {
 		return nil, err
 	}
-	AttachTable(j, "events", eventTable(events))
+	attachTable(j, "events", eventTable(events))
 	return &TimelineDocument{Schema: "prlx.timeline/1", File: info, Rows: events.Len(), Dropped: events.Dropped}, nil
 }
 
@@ -54,13 +54,13 @@ func inspectTrace(j *job.Job, path string, salvage bool) (*inspect.File, error) 
 }
 
 // eventTable is the table that Python sees: names of planes and lines instead of their numbers.
-func eventTable(e *inspect.Events) *Table {
-	out := NewTable(e.Len())
-	out.Codes("plane", e.Column("plane").I32, e.Planes)
-	out.Codes("line", e.Line, e.Lines)
-	out.Codes("name", e.Column("name").I32, e.Column("name").Dictionary)
+func eventTable(e *inspect.Events) *table {
+	out := newTable(e.Len())
+	out.codes("plane", e.Column("plane").I32, e.Planes)
+	out.codes("line", e.Line, e.Lines)
+	out.codes("name", e.Column("name").I32, e.Column("name").Dictionary)
 	out.Int64("start_ns", "ns", e.Column("start_ns").I64, nil)
-	out.Int32("start_ps", "ps", e.Column("start_ps").I32, nil)
+	out.int32("start_ps", "ps", e.Column("start_ps").I32, nil)
 	out.Int64("duration_ps", "ps", e.Column("duration_ps").I64, nil)
 	out.Int64("count", "", e.Column("count").I64, nil)
 	return out

@@ -103,7 +103,7 @@ func (n *Node) namedByProcess(nodes []*Node) bool {
 }
 
 // processName is after what a recording is named: the trace of its process, else its rank, else its host and the number of the process.
-func (n *Node) processName(nodes []*Node, ids []Identity) string {
+func (n *Node) processName(nodes []*Node, ids []identity) string {
 	if n.beside != nil {
 		return ids[slices.Index(nodes, n.beside)].ID
 	}
@@ -115,8 +115,8 @@ func (n *Node) processName(nodes []*Node, ids []Identity) string {
 }
 
 // besideName is what a recording is called.
-func besideName(of string, taken map[string]bool) Identity {
-	id := Identity{ID: of + "-nccl", Number: -1, Source: "process"}
+func besideName(of string, taken map[string]bool) identity {
+	id := identity{ID: of + "-nccl", Number: -1, Source: "process"}
 	for k := 2; taken[id.ID]; k++ {
 		id.ID = fmt.Sprintf("%s-nccl%d", of, k)
 	}

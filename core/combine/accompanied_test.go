@@ -13,7 +13,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/nccl/nccltest"
+	"github.com/prlx-go/prlx/core/testing/nccltest"
 	"github.com/prlx-go/prlx/core/trace/formats"
 	"github.com/prlx-go/prlx/core/trace/source"
 )
@@ -354,7 +354,7 @@ func TestRecordingsAloneHaveRanksAndOneClock(t *testing.T) {
 		t.Errorf("%+v", d.SameKernels)
 	}
 	r := node(t, d, "rank1")
-	if r.Method != MethodCollectives || abs(r.OffsetNS-1_700_000) > r.BoundNS.Max || r.BoundNS.Unknown || r.BoundNS.Max > 200_000 || *r.Rank != 1 {
+	if r.Method != methodCollectives || abs(r.OffsetNS-1_700_000) > r.BoundNS.Max || r.BoundNS.Unknown || r.BoundNS.Max > 200_000 || *r.Rank != 1 {
 		t.Errorf("%+v, bound %+v; %q", r, r.BoundNS, d.Warnings)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 	"github.com/prlx-go/prlx/core/trace/xspace"
 )
 
@@ -175,7 +175,7 @@ func TestRealClocksFromRawProbes(t *testing.T) {
 // TestNoEventIsBeyondItsBoundWhereAClockStepped: five real clocks of which one steps back by 0.8 ms, which fits between what the collectives
 // allow. Neither its own events nor those of the others may be beyond their bounds, with probes or without.
 func TestNoEventIsBeyondItsBoundWhereAClockStepped(t *testing.T) {
-	for _, method := range []string{MethodCollectives, "auto"} {
+	for _, method := range []string{methodCollectives, "auto"} {
 		t.Run(method, func(t *testing.T) {
 			inputs, probes, tr := jax(t, "p5_step")
 			req := Request{Inputs: inputs, Method: method, Output: filepath.Join(t.TempDir(), "out")}
@@ -201,7 +201,7 @@ func TestNoEventIsBeyondItsBoundWhereAClockStepped(t *testing.T) {
 					t.Errorf("node %d: %d of %d events are beyond their bound", k, beyond, len(raw))
 				}
 				for _, r := range n.RestsOn {
-					if method == "auto" && r.Narrows && r.Source == MethodCollectives {
+					if method == "auto" && r.Narrows && r.Source == methodCollectives {
 						t.Errorf("node %d: collectives contradict the probes of other nodes, and narrow this one", k)
 					}
 				}

@@ -32,7 +32,7 @@ func boundStats(t *testing.T, path string) (out []int64) {
 		}
 		bound := int64(-1)
 		for it := e.Stats(); it.Next(); {
-			if st := it.Stat(); st.Name == BoundStatName {
+			if st := it.Stat(); st.Name == boundStatName {
 				bound = st.Int
 			}
 		}
@@ -50,7 +50,7 @@ func TestEventsCarryTheirBound(t *testing.T) {
 	for _, set := range []string{"p2", "p2_step"} {
 		inputs, _, tr := jax(t, set)
 		out := filepath.Join(t.TempDir(), "out")
-		doc := combined(t, 2, Request{Inputs: inputs, Method: MethodCollectives, Output: out, BoundStat: true})
+		doc := combined(t, 2, Request{Inputs: inputs, Method: methodCollectives, Output: out, BoundStat: true})
 		for k := range inputs {
 			path := filepath.Join(out, doc.Outputs[k].Path)
 			raw, got, bounds := instants(t, inputs[k].Path, 0), instants(t, path, doc.ZeroNS), boundStats(t, path)
@@ -77,8 +77,8 @@ func TestEventsCarryTheirBound(t *testing.T) {
 func TestEventsOfOneJSONCarryTheSameBound(t *testing.T) {
 	inputs, _, _ := jax(t, "p2")
 	dir := t.TempDir()
-	run := combined(t, 1, Request{Inputs: inputs, Method: MethodCollectives, Output: filepath.Join(dir, "run"), BoundStat: true})
-	combined(t, 2, Request{Inputs: inputs, Method: MethodCollectives, Output: filepath.Join(dir, "out.json"), BoundStat: true})
+	run := combined(t, 1, Request{Inputs: inputs, Method: methodCollectives, Output: filepath.Join(dir, "run"), BoundStat: true})
+	combined(t, 2, Request{Inputs: inputs, Method: methodCollectives, Output: filepath.Join(dir, "out.json"), BoundStat: true})
 	want := map[int64]int{}
 	for k := range inputs {
 		for _, b := range boundStats(t, filepath.Join(dir, "run", run.Outputs[k].Path)) {
@@ -88,7 +88,7 @@ func TestEventsOfOneJSONCarryTheSameBound(t *testing.T) {
 	for _, e := range readChrome(t, filepath.Join(dir, "out.json")).Events {
 		if e["ph"] == "X" {
 			args, _ := e["args"].(map[string]any)
-			v, ok := args[BoundStatName].(json.Number)
+			v, ok := args[boundStatName].(json.Number)
 			if !ok {
 				t.Fatalf("an event without its bound: %v", e)
 			}
@@ -123,8 +123,8 @@ func TestJSONEventsCarryTheirBound(t *testing.T) {
 			args, _ := e["args"].(map[string]any)
 			switch {
 			case e["ph"] == "X":
-				got[fmt.Sprint(e["pid"])] = fmt.Sprint(args[BoundStatName])
-				if _, ok := args[CorrectionStatName]; ok != correction {
+				got[fmt.Sprint(e["pid"])] = fmt.Sprint(args[boundStatName])
+				if _, ok := args[correctionStatName]; ok != correction {
 					t.Errorf("correction asked for: %v, event %v", correction, e)
 				}
 			case e["name"] == "memory" && len(args) != 1:
@@ -137,7 +137,7 @@ func TestJSONEventsCarryTheirBound(t *testing.T) {
 	}
 	combined(t, 1, Request{Inputs: []Input{{Path: a}, {Path: b}}, Output: filepath.Join(dir, "wall.json"), Method: MethodWall, BoundStat: true})
 	for _, e := range readChrome(t, filepath.Join(dir, "wall.json")).Events {
-		if args, _ := e["args"].(map[string]any); fmt.Sprint(e["pid"]) == "2" && args[BoundStatName] != nil {
+		if args, _ := e["args"].(map[string]any); fmt.Sprint(e["pid"]) == "2" && args[boundStatName] != nil {
 			t.Errorf("nothing is known of this event's error, and it states a bound: %v", e)
 		}
 	}

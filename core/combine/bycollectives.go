@@ -15,7 +15,7 @@ import (
 // solveCollectives finds the clocks by the collectives that the traces hold, where the method asks for them. Where it leaves the choice, traces
 // without any are none the worse for it.
 func (t *task) solveCollectives(k *known) error {
-	insist := t.req.Method == MethodCollectives
+	insist := t.req.Method == methodCollectives
 	if !insist && (t.req.Method != "auto" || t.judging) {
 		return nil
 	}
@@ -80,8 +80,8 @@ func (t *task) shared(n *Node) bool {
 	if n == t.nodes[t.ref] || t.sharedWith(n) != t.nodes[t.ref] {
 		return false
 	}
-	n.Result.Method = MethodHost
-	n.Result.RestsOn = []Rest{{Source: MethodHost, Of: t.nodes[t.ref].ID, BoundNS: new(int64)}}
+	n.Result.Method = methodHost
+	n.Result.RestsOn = []Rest{{Source: methodHost, Of: t.nodes[t.ref].ID, BoundNS: new(int64)}}
 	return true
 }
 

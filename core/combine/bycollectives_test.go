@@ -25,7 +25,7 @@ func TestRealClocksFromCollectives(t *testing.T) {
 		t.Run(tc.set, func(t *testing.T) {
 			inputs, _, tr := jax(t, tc.set)
 			out := filepath.Join(t.TempDir(), "out")
-			doc, evidence, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Method: MethodCollectives, Output: out})
+			doc, evidence, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Method: methodCollectives, Output: out})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +97,7 @@ func TestFreshRecordingsFromCollectives(t *testing.T) {
 			inputs = append(inputs, Input{ID: fmt.Sprintf("node%d", k), Path: found[0]})
 		}
 		out := filepath.Join(t.TempDir(), "out")
-		doc, evidence, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Method: MethodCollectives, Output: out})
+		doc, evidence, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Method: methodCollectives, Output: out})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -99,9 +99,9 @@ func TestNamesOfProcesses(t *testing.T) {
 		what string
 		want string
 	}{
-		{Node{Identity: Identity{ID: "node1"}, tag: "node01", Rank: &rank, Host: "tw003"}, "GPU 0", "node01 rank 3 · tw003 · GPU 0"},
-		{Node{Identity: Identity{ID: "rank3"}, tag: "rank3", Rank: &rank}, "python", "rank3 · python"},
-		{Node{Identity: Identity{ID: "tw003"}, tag: "tw003", Host: "tw003"}, "", "tw003"},
+		{Node{identity: identity{ID: "node1"}, tag: "node01", Rank: &rank, Host: "tw003"}, "GPU 0", "node01 rank 3 · tw003 · GPU 0"},
+		{Node{identity: identity{ID: "rank3"}, tag: "rank3", Rank: &rank}, "python", "rank3 · python"},
+		{Node{identity: identity{ID: "tw003"}, tag: "tw003", Host: "tw003"}, "", "tw003"},
 	} {
 		if got := processName(&c.n, c.what); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)

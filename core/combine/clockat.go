@@ -37,7 +37,7 @@ func (t *task) stateClocks() {
 	for k, n := range t.nodes {
 		n.Result.Clock = []ClockAt{}
 		switch n.Result.Method {
-		case MethodProbes, MethodDeclared, MethodCollectives, MethodSystem, MethodHost:
+		case MethodProbes, MethodDeclared, methodCollectives, methodSystem, methodHost:
 		default:
 			continue
 		}

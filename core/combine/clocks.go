@@ -123,10 +123,10 @@ func (t *task) noteFile(f *clockfile.File) {
 	}
 }
 
-func identities(nodes []*Node) []Identity {
-	ids := make([]Identity, len(nodes))
+func identities(nodes []*Node) []identity {
+	ids := make([]identity, len(nodes))
 	for k, n := range nodes {
-		ids[k] = n.Identity
+		ids[k] = n.identity
 	}
 	return ids
 }
@@ -495,7 +495,7 @@ func (t *task) applyOffsets(n *Node, o *offsets.NodeOffsets, toRef *clock.Map, m
 	r.OffsetNS, r.DriftPPM = o.OffsetNS, o.DriftPPM
 	r.Warnings = append(r.Warnings, o.Warnings...)
 	m := o.Map
-	if t.req.Policy == Hold {
+	if t.req.Policy == hold {
 		m = m.HoldTails(heldGrowthPPB)
 	}
 	n.Clocks.Wall = m
@@ -523,7 +523,7 @@ func (t *task) checkReach(n *Node) error {
 	}
 	n.degraded = true
 	msg := fmt.Sprintf("%.1f s of the trace lie outside the clock data, more than %d s: bounds there are wide", float64(max(before, after))/1e9, holdNS/1e9)
-	if t.req.Policy == Refuse {
+	if t.req.Policy == refuse {
 		return fault.New(fault.Alignment, "node %s: %s", n.ID, msg).WithPath(n.Path).WithHint("give clock data that covers the trace, or use --policy degrade")
 	}
 	n.warn("%s", msg)
@@ -565,7 +565,7 @@ func (n *Node) spanNS() (first, last int64, ok bool) {
 // withoutOffsets decides about a node whose clock nothing is known of.
 func (t *task) withoutOffsets(n *Node, k int, kn *known) error {
 	alone := len(t.nodes) == 1
-	if t.req.Policy == Refuse && !alone {
+	if t.req.Policy == refuse && !alone {
 		return fault.New(fault.Alignment, "no usable clock data for node %s", n.ID).WithPath(n.Path).WithHint("give probes or offsets for it, or use --policy degrade")
 	}
 	if n.stays() && n.aligned {

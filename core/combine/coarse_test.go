@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 )
 
 // TestAnAlignmentThatIsOfNoUseSaysSo: with bounds wider than the collectives themselves nobody can tell who was late, whatever is aligned.

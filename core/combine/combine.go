@@ -28,9 +28,9 @@ const (
 const (
 	MethodProbes      = "probes"
 	MethodDeclared    = "declared"
-	MethodCollectives = "collectives"
-	MethodSystem      = "system" // what the systems say of their own clocks
-	MethodHost        = "host"   // it shares the clock of another node
+	methodCollectives = "collectives"
+	methodSystem      = "system" // what the systems say of their own clocks
+	methodHost        = "host"   // it shares the clock of another node
 	MethodWall        = "wall"
 	MethodNone        = "none"
 )
@@ -67,7 +67,7 @@ type Outside struct {
 	Events    int64   `json:"events"`
 	Share     float64 `json:"share"`      // of all events that have a time
 	GrowthPPB int64   `json:"growth_ppb"` // by how much bounds grow there, as is assumed of clocks: ns in a second
-	Policy    Policy  `json:"policy"`     // degrade: clocks run on as they did within the readings; hold: the last offset is kept
+	Policy    policy  `json:"policy"`     // degrade: clocks run on as they did within the readings; hold: the last offset is kept
 	Said      string  `json:"said"`       // all that in a sentence
 }
 

@@ -16,15 +16,15 @@ import (
 	"github.com/prlx-go/prlx/core/verdict"
 )
 
-// CompareSchema is the schema of CompareDocument.
-const CompareSchema = "prlx.combine-compare/1"
+// compareSchema is the schema of CompareDocument.
+const compareSchema = "prlx.combine-compare/1"
 
 // The values of CompareDocument.Status and ComparedNode.Status.
 const (
-	CompareAgree        = "agree"        // at no instant do both exclude the other's clock
-	CompareContradict   = "contradict"   // at some instant what one allows the other excludes
-	CompareInconclusive = "inconclusive" // there was nothing to compare, or, of documents, not every clock could be
-	CompareReference    = "reference"    // of a node: all clocks are compared with it
+	compareAgree        = "agree"        // at no instant do both exclude the other's clock
+	compareContradict   = "contradict"   // at some instant what one allows the other excludes
+	compareInconclusive = "inconclusive" // there was nothing to compare, or, of documents, not every clock could be
+	compareReference    = "reference"    // of a node: all clocks are compared with it
 )
 
 // CompareRequest is what a comparison of two alignments is asked for.
@@ -98,7 +98,7 @@ func Compare(ctx context.Context, req CompareRequest) (*CompareDocument, error) 
 		return nil, fault.Usagef("two documents are compared: name two").WithHint("prlx combine --compare A/alignment.json B/alignment.json")
 	}
 	var docs [2]*Document
-	d := &CompareDocument{Schema: CompareSchema, Nodes: []ComparedNode{}, OnlyA: []string{}, OnlyB: []string{}, Warnings: []string{}}
+	d := &CompareDocument{Schema: compareSchema, Nodes: []ComparedNode{}, OnlyA: []string{}, OnlyB: []string{}, Warnings: []string{}}
 	for i, path := range []string{req.A, req.B} {
 		doc, found, err := readAlignment(ctx, path)
 		if err != nil {
@@ -167,11 +167,11 @@ func readAlignment(ctx context.Context, path string) (*Document, string, error) 
 }
 
 func compareNode(a, b *NodeResult, reference string) ComparedNode {
-	c := ComparedNode{ID: a.ID, Status: CompareReference, A: comparedClock(a), B: comparedClock(b), DisjointNS: []int64{}}
+	c := ComparedNode{ID: a.ID, Status: compareReference, A: comparedClock(a), B: comparedClock(b), DisjointNS: []int64{}}
 	if a.ID == reference {
 		return c
 	}
-	c.Status = CompareInconclusive
+	c.Status = compareInconclusive
 	for _, n := range []*NodeResult{a, b} {
 		if len(n.Clock) == 0 && c.Why == "" {
 			c.Why = map[bool]string{true: "only one of the documents relates its clock to the others", false: "neither document relates its clock to the others"}[len(a.Clock)+len(b.Clock) > 0]
@@ -211,8 +211,8 @@ func compareNode(a, b *NodeResult, reference string) ComparedNode {
 		c.Why = "the documents state no instant of its clock in common: they are not of the same trace"
 		return c
 	}
-	if c.Status = CompareAgree; c.Disjoint > 0 {
-		c.Status = CompareContradict
+	if c.Status = compareAgree; c.Disjoint > 0 {
+		c.Status = compareContradict
 	}
 	drift := b.DriftPPM - a.DriftPPM
 	c.DriftPPM, c.ApartNS = &drift, &Spread{P50: middleOf(apart), Max: slices.Max(apart)}
@@ -231,28 +231,28 @@ func (d *CompareDocument) conclude() {
 	for i := range d.Nodes {
 		n := &d.Nodes[i]
 		counts[n.Status]++
-		if n.Status == CompareInconclusive {
+		if n.Status == compareInconclusive {
 			d.Warnings = append(d.Warnings, fmt.Sprintf("%s: %s", n.ID, n.Why))
 		}
 	}
-	d.Status = CompareInconclusive
+	d.Status = compareInconclusive
 	switch {
-	case counts[CompareContradict] > 0:
-		d.Status = CompareContradict
-	case counts[CompareAgree] > 0:
-		d.Status = CompareAgree
+	case counts[compareContradict] > 0:
+		d.Status = compareContradict
+	case counts[compareAgree] > 0:
+		d.Status = compareAgree
 	}
-	compared := plural(counts[CompareAgree]+counts[CompareContradict], "clock")
+	compared := plural(counts[compareAgree]+counts[compareContradict], "clock")
 	switch d.Status {
-	case CompareContradict:
+	case compareContradict:
 		var names []string
 		for i := range d.Nodes {
-			if d.Nodes[i].Status == CompareContradict {
+			if d.Nodes[i].Status == compareContradict {
 				names = append(names, d.Nodes[i].ID)
 			}
 		}
 		d.Verdict = fmt.Sprintf("the alignments contradict each other about %s, of %s compared", shortList(names), compared)
-	case CompareAgree:
+	case compareAgree:
 		worst := int64(0)
 		for i := range d.Nodes {
 			if s := d.Nodes[i].ApartNS; s != nil {
@@ -263,14 +263,14 @@ func (d *CompareDocument) conclude() {
 	default:
 		d.Verdict = "inconclusive: no clock could be compared"
 	}
-	if n := counts[CompareInconclusive]; n > 0 && d.Status != CompareInconclusive {
+	if n := counts[compareInconclusive]; n > 0 && d.Status != compareInconclusive {
 		d.Verdict += fmt.Sprintf("; %s could not be compared", plural(n, "clock"))
 	}
 	if n := len(d.OnlyA) + len(d.OnlyB); n > 0 {
 		d.Verdict += fmt.Sprintf("; %s only in one of them", plural(n, "node"))
 	}
-	if d.Conclusion = d.concluded(); d.Conclusion.Outcome == verdict.Inconclusive && d.Status == CompareAgree {
-		d.Status, d.Verdict = CompareInconclusive, "inconclusive: "+d.Verdict
+	if d.Conclusion = d.concluded(); d.Conclusion.Outcome == verdict.Inconclusive && d.Status == compareAgree {
+		d.Status, d.Verdict = compareInconclusive, "inconclusive: "+d.Verdict
 		d.Conclusion.Why = "inconclusive: " + d.Conclusion.Why
 	}
 }
@@ -281,9 +281,9 @@ func (d *CompareDocument) concluded() verdict.Verdict {
 	compared := int64(0)
 	for i := range d.Nodes {
 		switch n := &d.Nodes[i]; n.Status {
-		case CompareAgree, CompareContradict:
+		case compareAgree, compareContradict:
 			compared++
-		case CompareInconclusive:
+		case compareInconclusive:
 			e.Lacks("the clock of "+n.ID, n.Why)
 		}
 	}
@@ -291,7 +291,7 @@ func (d *CompareDocument) concluded() verdict.Verdict {
 	for _, id := range append(slices.Clone(d.OnlyA), d.OnlyB...) {
 		e.Lacks("the clock of "+id, "only one of the documents has that node")
 	}
-	return e.Compare(d.Status == CompareContradict, d.Verdict)
+	return e.Compare(d.Status == compareContradict, d.Verdict)
 }
 
 func middleOf(v []int64) int64 {

@@ -78,14 +78,14 @@ func compared(t *testing.T, ways ...Request) (*CompareDocument, []*Document) {
 
 // TestTwoAlignmentsOfOneRecordingAgree: by probes and by collectives, and what they state holds the truth.
 func TestTwoAlignmentsOfOneRecordingAgree(t *testing.T) {
-	d, docs := compared(t, Request{Method: MethodProbes}, Request{Method: MethodCollectives})
+	d, docs := compared(t, Request{Method: MethodProbes}, Request{Method: methodCollectives})
 	_, _, tr := jax(t, "p4")
-	if d.Status != CompareAgree || len(d.Nodes) != 4 || d.Nodes[0].Status != CompareReference || !strings.Contains(d.Verdict, "3 clocks compared") {
+	if d.Status != compareAgree || len(d.Nodes) != 4 || d.Nodes[0].Status != compareReference || !strings.Contains(d.Verdict, "3 clocks compared") {
 		t.Fatalf("%s: %s", d.Status, d.Verdict)
 	}
 	for k, n := range d.Nodes[1:] {
 		a, b := docs[0].Nodes[k+1], docs[1].Nodes[k+1]
-		if n.Status != CompareAgree || n.Instants != len(a.Clock) || n.Instants != len(b.Clock) || n.Instants < mostInstants/2 || n.Disjoint != 0 {
+		if n.Status != compareAgree || n.Instants != len(a.Clock) || n.Instants != len(b.Clock) || n.Instants < mostInstants/2 || n.Disjoint != 0 {
 			t.Errorf("%s: %+v", n.ID, n)
 		}
 		if n.ApartNS.Max < n.ApartNS.P50 || n.ApartNS.Max > 100_000 || *n.A.BoundNS > 20_000 || *n.B.BoundNS < 50_000 || math.Abs(*n.DriftPPM-(b.DriftPPM-a.DriftPPM)) > 1e-9 {
@@ -113,11 +113,11 @@ func TestAlignmentsThatExcludeEachOtherContradict(t *testing.T) {
 	}
 	declared := put(t, t.TempDir(), "clocks.toml", []byte(text))
 	d, _ := compared(t, Request{Method: MethodProbes}, Request{Method: MethodDeclared, Declared: declared})
-	if d.Status != CompareContradict {
+	if d.Status != compareContradict {
 		t.Fatalf("%s: %s", d.Status, d.Verdict)
 	}
 	n := d.Nodes[2]
-	if n.Status != CompareContradict || n.Disjoint == 0 || n.Disjoint > n.Instants || len(n.DisjointNS) != 2 || n.DisjointNS[0] > n.DisjointNS[1] {
+	if n.Status != compareContradict || n.Disjoint == 0 || n.Disjoint > n.Instants || len(n.DisjointNS) != 2 || n.DisjointNS[0] > n.DisjointNS[1] {
 		t.Errorf("%+v", n)
 	}
 	if w := n.Worst; w == nil || max(w.ByNS, -w.ByNS) != n.ApartNS.Max || max(w.ByNS, -w.ByNS) <= w.AllowedNS || !strings.Contains(d.Verdict, "node2") {
@@ -149,14 +149,14 @@ func TestDocumentsThatCannotBeCompared(t *testing.T) {
 		status string
 		said   string
 	}{
-		"touching":          {with(clockOf(20, 5)), CompareAgree, ""},
-		"apart":             {with(clockOf(21, 5)), CompareContradict, ""},
-		"beyond int64":      {with(clockOf(math.MinInt64, math.MaxInt64)), CompareAgree, ""},
-		"far beyond int64":  {with(clockOf(math.MinInt64, 5)), CompareContradict, ""},
-		"not related":       {with(NodeResult{ID: "b", Method: MethodWall, Clock: []ClockAt{}}), CompareInconclusive, "only one of the documents"},
-		"an earlier prlx":   {with(NodeResult{ID: "b", Method: MethodProbes}), CompareInconclusive, "earlier prlx"},
-		"of other instants": {with(NodeResult{ID: "b", Method: MethodProbes, Clock: []ClockAt{{AtNS: 128}}}), CompareInconclusive, "not of the same trace"},
-		"of other nodes":    {with(NodeResult{ID: "c", Method: MethodProbes, Clock: []ClockAt{{AtNS: 64}}}), CompareInconclusive, ""},
+		"touching":          {with(clockOf(20, 5)), compareAgree, ""},
+		"apart":             {with(clockOf(21, 5)), compareContradict, ""},
+		"beyond int64":      {with(clockOf(math.MinInt64, math.MaxInt64)), compareAgree, ""},
+		"far beyond int64":  {with(clockOf(math.MinInt64, 5)), compareContradict, ""},
+		"not related":       {with(NodeResult{ID: "b", Method: MethodWall, Clock: []ClockAt{}}), compareInconclusive, "only one of the documents"},
+		"an earlier prlx":   {with(NodeResult{ID: "b", Method: MethodProbes}), compareInconclusive, "earlier prlx"},
+		"of other instants": {with(NodeResult{ID: "b", Method: MethodProbes, Clock: []ClockAt{{AtNS: 128}}}), compareInconclusive, "not of the same trace"},
+		"of other nodes":    {with(NodeResult{ID: "c", Method: MethodProbes, Clock: []ClockAt{{AtNS: 64}}}), compareInconclusive, ""},
 	} {
 		d, err := Compare(context.Background(), CompareRequest{A: plain, B: write("other.json", c.other)})
 		if err != nil {

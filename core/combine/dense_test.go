@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 )
 
 // denseKineto writes the traces of four ranks: one kernel in twenty is an all-reduce with what PyTorch writes beside it.
@@ -52,7 +52,7 @@ func BenchmarkDenseCollectives(b *testing.B) {
 	dir := b.TempDir()
 	inputs := denseKineto(b, dir, 3000)
 	declared := put(b, dir, "declared.json", []byte(`{"nodes": {"rank0": {"offset_ns": 0, "bound_ns": 0}, "rank1": {"offset_ns": 7000, "bound_ns": 5000}, "rank2": {"offset_ns": 14000, "bound_ns": 5000}, "rank3": {"offset_ns": 21000, "bound_ns": 5000}}}`))
-	for _, method := range []string{MethodWall, MethodDeclared, MethodCollectives} {
+	for _, method := range []string{MethodWall, MethodDeclared, methodCollectives} {
 		b.Run(method, func(b *testing.B) {
 			for i := range b.N {
 				r := Request{Inputs: inputs, Method: method, Output: filepath.Join(dir, fmt.Sprint(method, i, ".json")), Overwrite: true}
@@ -73,7 +73,7 @@ func BenchmarkDenseCollectivesOfXSpace(b *testing.B) {
 	const events = 100_000
 	_, inputs, offsets := recorded(b, xspacetest.Config{Nodes: 4, GPUs: 2, EventsPerGPU: events, Seed: 5})
 	dir := b.TempDir()
-	for _, method := range []string{MethodWall, MethodProbes, MethodCollectives} {
+	for _, method := range []string{MethodWall, MethodProbes, methodCollectives} {
 		b.Run(method, func(b *testing.B) {
 			begin := processorNS(b)
 			for i := range b.N {

@@ -14,9 +14,9 @@ import (
 
 // What is asked for about the clocks of devices.
 const (
-	DeviceClocksTrust   = "trust"   // their events are where the recorder has put them
-	DeviceClocksCheck   = "check"   // how far off they can be is in the document, and nothing is moved
-	DeviceClocksCorrect = "correct" // what is in an impossible order is moved
+	deviceClocksTrust   = "trust"   // their events are where the recorder has put them
+	deviceClocksCheck   = "check"   // how far off they can be is in the document, and nothing is moved
+	deviceClocksCorrect = "correct" // what is in an impossible order is moved
 )
 
 // DeviceClock is what launches and waits say of the clock that a device's events are on.
@@ -40,7 +40,7 @@ type DeviceClock struct {
 
 // deviceClocks finds out, where it is asked for, what clocks the devices of each node are on.
 func (t *task) deviceClocks() error {
-	if t.req.DeviceClocks == "" || t.req.DeviceClocks == DeviceClocksTrust {
+	if t.req.DeviceClocks == "" || t.req.DeviceClocks == deviceClocksTrust {
 		return nil
 	}
 	t.stage("launches")
@@ -104,7 +104,7 @@ func (t *task) devicesOf(ctx context.Context, n *Node) ([]DeviceClock, error) {
 		if err := one.judge(ctx, d); err != nil {
 			return nil, err
 		}
-		correct := t.req.DeviceClocks == DeviceClocksCorrect
+		correct := t.req.DeviceClocks == deviceClocksCorrect
 		switch {
 		case !correct:
 			one.stay("")

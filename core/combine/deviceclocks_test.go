@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 )
 
 // gpuTrace is a trace of one process with one device, whose clock is off and drifts. Only what was recorded is written.
@@ -98,7 +98,7 @@ func (g *gpuTrace) check(t *testing.T, path string, zeroNS int64, truth map[stri
 		if err != nil {
 			t.Fatal(err)
 		}
-		bound, err := strconv.ParseInt(fmt.Sprint(e["args"].(map[string]any)[BoundStatName]), 10, 64)
+		bound, err := strconv.ParseInt(fmt.Sprint(e["args"].(map[string]any)[boundStatName]), 10, 64)
 		if err != nil {
 			t.Fatalf("%v", e)
 		}
@@ -131,7 +131,7 @@ func TestDeviceClocksThatDriftAreCorrected(t *testing.T) {
 		text, truth := g.text()
 		dir := t.TempDir()
 		in, out := put(t, dir, "rank0.json", text), filepath.Join(dir, "out.json")
-		doc := combined(t, 1, Request{Inputs: []Input{{Path: in}}, Output: out, DeviceClocks: DeviceClocksCorrect, BoundStat: true})
+		doc := combined(t, 1, Request{Inputs: []Input{{Path: in}}, Output: out, DeviceClocks: deviceClocksCorrect, BoundStat: true})
 		if len(doc.Nodes[0].DeviceClocks) != 1 {
 			t.Fatalf("seed %d: %+v", seed, doc.Nodes[0])
 		}
@@ -160,17 +160,17 @@ func TestDeviceClocksAreCheckedWithoutMovingAnything(t *testing.T) {
 	text, _ := g.text()
 	dir := t.TempDir()
 	in := put(t, dir, "rank0.json", text)
-	for _, ask := range []string{DeviceClocksTrust, DeviceClocksCheck} {
+	for _, ask := range []string{deviceClocksTrust, deviceClocksCheck} {
 		out := filepath.Join(t.TempDir(), "out.json")
 		doc := combined(t, 1, Request{Inputs: []Input{{Path: in}}, Output: out, DeviceClocks: ask})
 		if !bytes.Equal(plainBytes(t, out), text) {
 			t.Errorf("%s: the output is not the input", ask)
 		}
 		devices := doc.Nodes[0].DeviceClocks
-		if (len(devices) == 1) != (ask == DeviceClocksCheck) {
+		if (len(devices) == 1) != (ask == deviceClocksCheck) {
 			t.Fatalf("%s: %+v", ask, devices)
 		}
-		if ask == DeviceClocksCheck {
+		if ask == deviceClocksCheck {
 			d := devices[0]
 			if d.Before.BeforeLaunch == 0 || d.After != d.Before || d.Moved || d.OffsetNS == nil || max(*d.OffsetNS+200_000, -200_000-*d.OffsetNS) > d.BoundNS.Max {
 				t.Errorf("%+v", d)
@@ -188,7 +188,7 @@ func TestTimesCutToMicrosecondsPutNothingInAnImpossibleOrder(t *testing.T) {
 		g := &gpuTrace{seed: seed, steps: 100, waitEvery: 1, copyEvery: 1, roundNS: 1000}
 		text, _ := g.text()
 		dir := t.TempDir()
-		doc := combined(t, 1, Request{Inputs: []Input{{Path: put(t, dir, "rank0.json", text)}}, Output: filepath.Join(dir, "out.json"), DeviceClocks: DeviceClocksCorrect})
+		doc := combined(t, 1, Request{Inputs: []Input{{Path: put(t, dir, "rank0.json", text)}}, Output: filepath.Join(dir, "out.json"), DeviceClocks: deviceClocksCorrect})
 		if d := doc.Nodes[0].DeviceClocks[0]; !d.Before.None() || d.Moved || d.BoundNS == nil || *d.OffsetNS != 0 {
 			t.Fatalf("seed %d: %+v", seed, d)
 		}
@@ -201,7 +201,7 @@ func TestAClockThatStaysAsRecordedIsBoundedByWhatIsPossible(t *testing.T) {
 	text, truth := g.text()
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out.json")
-	doc := combined(t, 1, Request{Inputs: []Input{{Path: put(t, dir, "rank0.json", text)}}, Output: out, DeviceClocks: DeviceClocksCorrect, BoundStat: true})
+	doc := combined(t, 1, Request{Inputs: []Input{{Path: put(t, dir, "rank0.json", text)}}, Output: out, DeviceClocks: deviceClocksCorrect, BoundStat: true})
 	if d := doc.Nodes[0].DeviceClocks[0]; d.Moved || !d.Before.None() || *d.OffsetNS != 0 {
 		t.Fatalf("%+v", d)
 	}
@@ -217,7 +217,7 @@ func TestADeviceClockThatNoWaitBoundsMovesAsLittleAsTheOrderAsks(t *testing.T) {
 		text, truth := g.text()
 		dir := t.TempDir()
 		out := filepath.Join(dir, "out.json")
-		doc := combined(t, 1, Request{Inputs: []Input{{Path: put(t, dir, "rank0.json", text)}}, Output: out, DeviceClocks: DeviceClocksCorrect})
+		doc := combined(t, 1, Request{Inputs: []Input{{Path: put(t, dir, "rank0.json", text)}}, Output: out, DeviceClocks: deviceClocksCorrect})
 		d := doc.Nodes[0].DeviceClocks[0]
 		if d.Moved != moved || d.BoundNS != nil || d.OffsetNS != nil || !d.After.None() || d.Before.None() != !moved || !strings.Contains(d.Said, "no call that waits") {
 			t.Errorf("offset %d: %+v", offset, d)
@@ -251,7 +251,7 @@ func TestDevicesOfSeveralNodes(t *testing.T) {
 	}
 	declared := put(t, dir, "d.json", []byte(`{"nodes": {"rank0": {"offset_ns": 0, "bound_ns": 0}, "rank1": {"offset_ns": 5000000, "bound_ns": 100}}}`))
 	out := filepath.Join(dir, "out.json")
-	doc := combined(t, 2, Request{Inputs: inputs, Output: out, Declared: declared, DeviceClocks: DeviceClocksCorrect, BoundStat: true})
+	doc := combined(t, 2, Request{Inputs: inputs, Output: out, Declared: declared, DeviceClocks: deviceClocksCorrect, BoundStat: true})
 	for rank, g := range traces {
 		g.check(t, out, doc.ZeroNS, truths[rank], int64(rank)*-5_000_000)
 	}
@@ -265,7 +265,7 @@ func TestRealDeviceClocks(t *testing.T) {
 	linked := 0
 	for _, path := range filetest.Glob(t, "kineto/*.json*") {
 		out := filepath.Join(t.TempDir(), "out.json")
-		doc := combined(t, 2, Request{Inputs: []Input{{ID: "a", Path: path}}, Output: out, DeviceClocks: DeviceClocksCorrect})
+		doc := combined(t, 2, Request{Inputs: []Input{{ID: "a", Path: path}}, Output: out, DeviceClocks: deviceClocksCorrect})
 		for _, d := range doc.Nodes[0].DeviceClocks {
 			bound := "open"
 			if d.BoundNS != nil {
@@ -287,7 +287,7 @@ func TestLaunchesOfRealXSpaces(t *testing.T) {
 	for pattern, want := range map[string]int{"*jax08_attention*": 105, "*conv_minimal_08*": 235, "*conv_minimal_legacy*": 78, "*2cc1243*": 0} {
 		path := filetest.Glob(t, "xplane/"+pattern)[0]
 		out := filepath.Join(t.TempDir(), "out.xplane.pb")
-		doc := combined(t, 1, Request{Inputs: []Input{{ID: "a", Path: path}}, Output: out, DeviceClocks: DeviceClocksCorrect})
+		doc := combined(t, 1, Request{Inputs: []Input{{ID: "a", Path: path}}, Output: out, DeviceClocks: deviceClocksCorrect})
 		launches, work := 0, 0
 		for _, d := range doc.Nodes[0].DeviceClocks {
 			launches, work = launches+d.Launches, work+d.Work

@@ -98,7 +98,7 @@ func (g *gpuJob) outside(t *testing.T, path string, zeroNS int64, of map[string]
 		if err != nil {
 			t.Fatal(err)
 		}
-		bound, err := strconv.ParseInt(fmt.Sprint(e["args"].(map[string]any)[BoundStatName]), 10, 64)
+		bound, err := strconv.ParseInt(fmt.Sprint(e["args"].(map[string]any)[boundStatName]), 10, 64)
 		if err != nil {
 			t.Fatalf("%v", e)
 		}
@@ -133,9 +133,9 @@ func TestCollectivesOfDevicesWhoseClocksAreOff(t *testing.T) {
 		texts := g.texts(seed, 300)
 		dir := t.TempDir()
 		inputs := []Input{{Path: put(t, dir, "rank0.json", texts[0])}, {Path: put(t, dir, "rank1.json", texts[1])}}
-		for _, ask := range []string{DeviceClocksTrust, DeviceClocksCorrect} {
+		for _, ask := range []string{deviceClocksTrust, deviceClocksCorrect} {
 			out := filepath.Join(t.TempDir(), "out.json")
-			doc := combined(t, 2, Request{Inputs: inputs, Output: out, Method: MethodCollectives, DeviceClocks: ask, BoundStat: true})
+			doc := combined(t, 2, Request{Inputs: inputs, Output: out, Method: methodCollectives, DeviceClocks: ask, BoundStat: true})
 			of := map[string]int{} // rank by pid, in the order of the inputs
 			for _, e := range readChrome(t, out).Events {
 				if pid := fmt.Sprint(e["pid"]); e["ph"] == "X" {
@@ -148,7 +148,7 @@ func TestCollectivesOfDevicesWhoseClocksAreOff(t *testing.T) {
 			if seen != len(g.truth) {
 				t.Fatalf("%d of %d events", seen, len(g.truth))
 			}
-			if ask == DeviceClocksTrust {
+			if ask == deviceClocksTrust {
 				if hosts > 0 {
 					wrong++
 				}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 	"github.com/prlx-go/prlx/core/trace/xspace"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
 )
 
 // recorded writes a synthetic job and returns its traces and its round offsets.
@@ -239,7 +239,7 @@ func TestHandWorkedExample(t *testing.T) {
 
 func TestOneFileHoldsEveryNodeAndViewersCanTellThemApart(t *testing.T) {
 	_, inputs, offsets := recorded(t, xspacetest.Config{Nodes: 60, GPUs: 8, EventsPerGPU: 10, Seed: 5})
-	for _, naming := range []Naming{Viewer, Seed, Tagged, ROCmCode} {
+	for _, naming := range []naming{viewer, seed, tagged, rocmCode} {
 		out := filepath.Join(t.TempDir(), "all.xplane.pb")
 		doc := combined(t, 2, Request{Inputs: inputs, Offsets: offsets, Output: out, Naming: string(naming)})
 		s := scanned(t, out)
@@ -261,7 +261,7 @@ func TestOneFileHoldsEveryNodeAndViewersCanTellThemApart(t *testing.T) {
 		if len(s.Hostnames) != 60 || len(doc.Nodes) != 60 {
 			t.Errorf("%s: %d hosts, %d nodes", naming, len(s.Hostnames), len(doc.Nodes))
 		}
-		if naming != Viewer {
+		if naming != viewer {
 			continue
 		}
 		if gpus != 480 || hosts != 60 || len(ids) != len(s.Planes) || names["/host:CPU"] != 1 || names["/host:CPU node01"] != 1 {

@@ -165,7 +165,7 @@ func (x *explaining) residual(g *collective.Group, members []int32) {
 
 // findNode returns the index of the node that is called by its id, number or host.
 func findNode(nodes []*Node, name string) (int, error) {
-	k, err := FindReference(nodes, name)
+	k, err := findReference(nodes, name)
 	if err != nil {
 		return 0, fault.Usagef("there is no node %q to explain", name).WithHint("%s", fault.Of(err).Hint)
 	}

@@ -17,11 +17,11 @@ func TestAHeldOffsetIsTrustedLessEverySecond(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {
-		policy           Policy
+		policy           policy
 		offsetNS, growth int64 // 3 s behind the last reading; ns a second
 	}{
-		{Degrade, 5000 + 3*20_000, 1_000},
-		{Hold, 5000, 100_000},
+		{degrade, 5000 + 3*20_000, 1_000},
+		{hold, 5000, 100_000},
 	} {
 		n := &Node{}
 		held := &task{req: &Request{Policy: tc.policy}, nodes: []*Node{n}, external: true}

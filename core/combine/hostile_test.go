@@ -18,9 +18,9 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/safe"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 )
 
 // sweep is how hard inputs are damaged: PRLX_FULL_SWEEP=1 (make fuzz) does all that is promised.
@@ -174,7 +174,7 @@ func TestANodeWithoutClockDataDegradesOrIsRefused(t *testing.T) {
 			t.Errorf("node %d passed in silence: %+v", k, n)
 		}
 	}
-	_, _, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Offsets: offsets, Method: MethodProbes, Output: filepath.Join(dir, "no"), Policy: Refuse})
+	_, _, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Offsets: offsets, Method: MethodProbes, Output: filepath.Join(dir, "no"), Policy: refuse})
 	if !fault.Is(err, fault.Alignment) {
 		t.Errorf("policy refuse: %v", err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/prlx-go/prlx/core/lazyregexp"
 )
 
-// Identity is who a trace belongs to.
-type Identity struct {
+// identity is who a trace belongs to.
+type identity struct {
 	ID     string // what the user and every report call the node
 	Number int    // the node's number in clock files; -1 when it has none
 	Source string // how ID was found: "given", "name", "rank", "host", "order", "mark" (as prlx named it before), "process" (a recording beside the trace of its process)
@@ -25,13 +25,13 @@ var numbered = lazyregexp.New(`(?i)(?:^|[^a-z])(node|rank|host|worker|proc|proce
 var ranked = lazyregexp.New(`(?i)(?:^|[^a-z])(rank)[-_.]?(\d{1,6})(?:[^0-9]|$)`)
 
 // identityFromPath looks for a number in the file's name, then in the directories above it, nearest first.
-func identityFromPath(path string) (Identity, bool) { return fromPath(path, ranked, numbered) }
+func identityFromPath(path string) (identity, bool) { return fromPath(path, ranked, numbered) }
 
 // rankFromPath is the same for the number of a rank alone: of "rank3/node0.xplane.pb", beside that of another rank of node 0.
-func rankFromPath(path string) (Identity, bool) { return fromPath(path, ranked) }
+func rankFromPath(path string) (identity, bool) { return fromPath(path, ranked) }
 
 // fromPath is the identity that the first of some patterns finds in the nearest name of a path that has one.
-func fromPath(path string, patterns ...*lazyregexp.Regexp) (Identity, bool) {
+func fromPath(path string, patterns ...*lazyregexp.Regexp) (identity, bool) {
 	rest := filepath.ToSlash(path)
 	for range 8 {
 		dir, name := filepath.Split(strings.TrimSuffix(rest, "/"))
@@ -44,19 +44,19 @@ func fromPath(path string, patterns ...*lazyregexp.Regexp) (Identity, bool) {
 				continue
 			}
 			if n, err := strconv.Atoi(m[2]); err == nil {
-				return Identity{ID: strings.ToLower(m[1]) + strconv.Itoa(n), Number: n, Source: "name"}, true
+				return identity{ID: strings.ToLower(m[1]) + strconv.Itoa(n), Number: n, Source: "name"}, true
 			}
 		}
 		rest = dir
 	}
-	return Identity{}, false
+	return identity{}, false
 }
 
 var trailing = lazyregexp.New(`^[A-Za-z_.-]*?(\d{1,6})$`)
 
 // givenIdentity is the identity of ID=PATH: the number is the digits that the ID ends in.
-func givenIdentity(id string) Identity {
-	i := Identity{ID: id, Number: -1, Source: "given"}
+func givenIdentity(id string) identity {
+	i := identity{ID: id, Number: -1, Source: "given"}
 	if m := trailing.FindStringSubmatch(id); m != nil {
 		i.Number, _ = strconv.Atoi(m[1])
 	}
@@ -74,8 +74,8 @@ type facts struct {
 }
 
 // mergedIdentity is the identity of a trace that holds several nodes: their names, or the first and the last of many.
-func mergedIdentity(members []string) Identity {
-	i := Identity{ID: strings.Join(members, "+"), Number: -1, Source: "mark"}
+func mergedIdentity(members []string) identity {
+	i := identity{ID: strings.Join(members, "+"), Number: -1, Source: "mark"}
 	if len(members) > 4 {
 		i.ID = members[0] + ".." + members[len(members)-1]
 	}
@@ -86,41 +86,41 @@ func mergedIdentity(members []string) Identity {
 // rank there; else by the rank, else by the host recorded inside; else by its place in the order. All nodes without a name use the same rule,
 // the first that names every one of them and no two nodes alike; when a rule names every one but some alike, and no better one follows, that
 // is an error.
-func identify(nodes []facts) ([]Identity, error) {
-	ids := make([]Identity, len(nodes))
+func identify(nodes []facts) ([]identity, error) {
+	ids := make([]identity, len(nodes))
 	fixed, taken := fixedNames(nodes, ids)
-	named := func(rule func(path string) (Identity, bool)) func(int) (Identity, bool) {
-		return func(k int) (Identity, bool) {
+	named := func(rule func(path string) (identity, bool)) func(int) (identity, bool) {
+		return func(k int) (identity, bool) {
 			if nodes[k].byHost {
-				return Identity{}, false
+				return identity{}, false
 			}
 			return rule(nodes[k].path)
 		}
 	}
-	rules := []func(int) (Identity, bool){
+	rules := []func(int) (identity, bool){
 		named(identityFromPath), named(rankFromPath),
-		func(k int) (Identity, bool) {
+		func(k int) (identity, bool) {
 			if nodes[k].rank == nil || *nodes[k].rank < 0 || *nodes[k].rank > 1<<20 {
-				return Identity{}, false
+				return identity{}, false
 			}
 			n := int(*nodes[k].rank)
-			return Identity{ID: "rank" + strconv.Itoa(n), Number: n, Source: "rank"}, true
+			return identity{ID: "rank" + strconv.Itoa(n), Number: n, Source: "rank"}, true
 		},
-		func(k int) (Identity, bool) {
+		func(k int) (identity, bool) {
 			if nodes[k].host == "" {
-				return Identity{}, false
+				return identity{}, false
 			}
-			return Identity{ID: nodes[k].host, Number: -1, Source: "host"}, true
+			return identity{ID: nodes[k].host, Number: -1, Source: "host"}, true
 		},
-		func(k int) (Identity, bool) {
+		func(k int) (identity, bool) {
 			k = nodes[k].place
 			for taken["node"+strconv.Itoa(k)] {
 				k += len(nodes)
 			}
-			return Identity{ID: "node" + strconv.Itoa(k), Number: k, Source: "order"}, true
+			return identity{ID: "node" + strconv.Itoa(k), Number: k, Source: "order"}, true
 		},
 	}
-	var ambiguous []Identity // what the first rule that named every node came up with, some of them alike
+	var ambiguous []identity // what the first rule that named every node came up with, some of them alike
 	for r, rule := range rules {
 		named, apart := applyRule(ids, fixed, taken, rule)
 		if named && apart {
@@ -146,7 +146,7 @@ func identify(nodes []facts) ([]Identity, error) {
 
 // fixedNames names the nodes that need no rule: those that the user named, and those that were named when they were combined or merged
 // before, unless two of these are named alike. taken are all names of nodes that are in use then.
-func fixedNames(nodes []facts, ids []Identity) (fixed []bool, taken map[string]bool) {
+func fixedNames(nodes []facts, ids []identity) (fixed []bool, taken map[string]bool) {
 	for _, before := range []bool{true, false} {
 		fixed, taken = make([]bool, len(nodes)), map[string]bool{}
 		numbers, alike := map[int]bool{}, false
@@ -180,7 +180,7 @@ func fixedNames(nodes []facts, ids []Identity) (fixed []bool, taken map[string]b
 
 // applyRule names the nodes that are not fixed. named says that the rule had a name for each, apart that no two are alike, nor like a
 // name that is taken.
-func applyRule(ids []Identity, fixed []bool, taken map[string]bool, rule func(int) (Identity, bool)) (named, apart bool) {
+func applyRule(ids []identity, fixed []bool, taken map[string]bool, rule func(int) (identity, bool)) (named, apart bool) {
 	seen, numbers := maps.Clone(taken), map[int]bool{}
 	apart = true
 	for k := range ids {
@@ -203,7 +203,7 @@ func applyRule(ids []Identity, fixed []bool, taken map[string]bool, rule func(in
 	return true, apart
 }
 
-func distinct(nodes []facts, ids []Identity) error {
+func distinct(nodes []facts, ids []identity) error {
 	seen := map[string]int{}
 	numbers := map[int]int{}
 	for k, id := range ids {
@@ -225,7 +225,7 @@ func distinct(nodes []facts, ids []Identity) error {
 }
 
 // numberTheRest numbers nodes without a number of their own by their place, when no node has one; else they stay without.
-func numberTheRest(ids []Identity, nodes []facts) {
+func numberTheRest(ids []identity, nodes []facts) {
 	for _, id := range ids {
 		if id.Number >= 0 {
 			return
@@ -237,23 +237,23 @@ func numberTheRest(ids []Identity, nodes []facts) {
 }
 
 // describe says how the nodes were told apart, for the log.
-func describe(ids []Identity) string {
+func describe(ids []identity) string {
 	how := map[string]string{
 		"given": "as given", "name": "by the number in their path", "rank": "by the rank recorded inside", "host": "by the host recorded inside",
 		"order": "by the order given", "mark": "as they were when they were combined or merged before",
 	}
-	own := slices.DeleteFunc(slices.Clone(ids), func(id Identity) bool { return id.Source == "process" })
+	own := slices.DeleteFunc(slices.Clone(ids), func(id identity) bool { return id.Source == "process" })
 	said := how[own[len(own)-1].Source]
-	if slices.ContainsFunc(ids, func(id Identity) bool { return id.Source == "mark" }) { // and others by a rule
+	if slices.ContainsFunc(ids, func(id identity) bool { return id.Source == "mark" }) { // and others by a rule
 		said = how["mark"]
-		if i := slices.IndexFunc(ids, func(id Identity) bool { return id.Source != "mark" }); i >= 0 {
+		if i := slices.IndexFunc(ids, func(id identity) bool { return id.Source != "mark" }); i >= 0 {
 			said += ", others " + how[ids[i].Source]
 		}
 	}
 	return fmt.Sprintf("nodes are named %s: %s", said, strings.Join(names(ids), ", "))
 }
 
-func names(ids []Identity) []string {
+func names(ids []identity) []string {
 	out := make([]string, len(ids))
 	for k, id := range ids {
 		out[k] = id.ID

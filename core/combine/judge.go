@@ -339,15 +339,15 @@ func Validate(j *job.Job, req ValidateRequest) (*ValidateDocument, error) {
 	if limit < 0 || limit > 1<<20 {
 		return nil, fault.Usagef("limit is %d, expected 0 to %d", limit, 1<<20)
 	}
-	nodes, out, err := Load(j, req.Inputs, req.loading())
+	nodes, out, err := load(j, req.Inputs, req.loading())
 	if err != nil {
 		return nil, err
 	}
-	defer CloseAll(nodes)
+	defer closeAll(nodes)
 	t := &task{job: j, req: &req.Request, nodes: nodes, doc: &Document{}, judging: true}
 	t.noteMerged()
 	t.sayLeftOut(out)
-	if t.ref, err = FindReference(nodes, req.Reference); err != nil {
+	if t.ref, err = findReference(nodes, req.Reference); err != nil {
 		return nil, err
 	}
 	if req.Offsets != "" || len(req.Probes) > 0 || req.Declared != "" {

@@ -24,7 +24,7 @@ func TestOfTooManyExecutionsTheShortestBoundTheClocks(t *testing.T) {
 					mostSpans = collective.MaxSpans
 				}
 				out := filepath.Join(t.TempDir(), "out")
-				doc, evidence, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Method: MethodCollectives, Output: out})
+				doc, evidence, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Method: methodCollectives, Output: out})
 				if err != nil {
 					t.Fatal(err)
 				}

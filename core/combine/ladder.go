@@ -56,12 +56,12 @@ func (t *task) rungs(n *Node, k *known, toRef *clock.Map) []rung {
 	}
 	if k.collectives != nil {
 		if o, ok := k.collectives.Node(t.sharedWith(n).Number); ok {
-			add(MethodCollectives, o, nil)
+			add(methodCollectives, o, nil)
 		}
 	}
 	if place := slices.Index(t.nodes, n); k.kept != nil && k.declared == nil && k.method != MethodDeclared {
 		if o, ok := k.kept.Node(place); ok {
-			add(MethodSystem, o, nil)
+			add(methodSystem, o, nil)
 		}
 	}
 	return out
@@ -97,7 +97,7 @@ func (t *task) climb(l *ladder, d doubts) error {
 			break
 		}
 		rest := Rest{Source: r.method, BoundNS: &r.bound}
-		if r.method == MethodCollectives {
+		if r.method == methodCollectives {
 			rest.HalfWidthNS = &Bounds{P50: r.offsets.Half.P50, P99: r.offsets.Half.P99, Max: r.offsets.Half.Max}
 			rest.AsRecorded = r.offsets.AsRecorded
 		}
@@ -110,22 +110,22 @@ func (t *task) climb(l *ladder, d doubts) error {
 				if err != nil {
 					return err
 				}
-				if t.req.Policy == Refuse {
+				if t.req.Policy == refuse {
 					return fault.New(fault.Alignment, "%s", said).WithPath(n.Path).WithHint("leave one of them out, or use --policy degrade, which takes %s", chosen.method)
 				}
 				n.degraded = true
 				t.warn("%s; the clock by %s is used", said, chosen.method)
-			case d[r.method] == nil && d[chosen.method] == nil && m != wall && r.method != MethodSystem: // what a system claims of its clock narrows nothing that is known better
+			case d[r.method] == nil && d[chosen.method] == nil && m != wall && r.method != methodSystem: // what a system claims of its clock narrows nothing that is known better
 				wall, rest.Narrows = m, true
 			}
 		}
 		n.Result.RestsOn = append(n.Result.RestsOn, rest)
 	}
-	if chosen.method == MethodCollectives && l.collectives.Straight && !l.reference() {
+	if chosen.method == methodCollectives && l.collectives.Straight && !l.reference() {
 		n.degraded = true
 		n.warn("its clock rests on too few collectives to show whether it stepped")
 	}
-	if left := l.contradicting(); left > 0 && chosen.method == MethodCollectives {
+	if left := l.contradicting(); left > 0 && chosen.method == methodCollectives {
 		n.degraded = true
 		n.warn("its clock rests on collectives of which %d contradict the others and are left out: where they are right, a clock stepped in a way that no bound holds", left)
 	}
@@ -184,7 +184,7 @@ type doubt struct {
 // loosen adds to the bounds of a clock that rests on a doubted source alone by how much the source was seen to be wrong. Declared offsets, and what
 // systems say, are said of each node on its own.
 func (d *doubt) loosen(method string, m *clock.Map) *clock.Map {
-	if method != MethodCollectives {
+	if method != methodCollectives {
 		return m
 	}
 	return clock.Compose(m, clock.Shift(0, d.apart))
@@ -193,8 +193,8 @@ func (d *doubt) loosen(method string, m *clock.Map) *clock.Map {
 // doubt judges the sources in the order of the ladder: each is doubted that contradicts one above it that is not, about any node.
 func (t *task) doubt(ladders []*ladder) (doubts, error) {
 	d := doubts{}
-	for _, method := range [...]string{MethodProbes, MethodDeclared, MethodCollectives, MethodSystem} {
-		for _, above := range [...]string{MethodProbes, MethodDeclared, MethodCollectives} {
+	for _, method := range [...]string{MethodProbes, MethodDeclared, methodCollectives, methodSystem} {
+		for _, above := range [...]string{MethodProbes, MethodDeclared, methodCollectives} {
 			if above == method {
 				break
 			}
@@ -250,7 +250,7 @@ func (t *task) doubtOne(ladders []*ladder, d doubts, above, below string) error 
 // above decides which of two sources that contradict each other is used: the upper one of the ladder, except that a declaration gives way
 // to collectives where it makes executions impossible that nobody had to guess. What was measured for the purpose gives way to neither.
 func (l *ladder) above(upper, lower int) (int, error) {
-	if l.rungs[upper].method != MethodDeclared || l.rungs[lower].method != MethodCollectives {
+	if l.rungs[upper].method != MethodDeclared || l.rungs[lower].method != methodCollectives {
 		return upper, nil
 	}
 	v, err := l.impossible(&l.rungs[upper])
@@ -370,7 +370,7 @@ func together(a, b *clock.Map) (*clock.Map, apart) {
 func (l *ladder) contradiction(used, other *rung, a apart) (string, error) {
 	said := fmt.Sprintf("%s and %s contradict each other about %s: %.3f ms apart where both allow %.3f ms", used.method, other.method, l.n.ID, float64(a.by)/1e6, float64(a.allowed)/1e6)
 	by := other // whose clock collectives may show to be impossible
-	if other.method == MethodCollectives {
+	if other.method == methodCollectives {
 		by = used
 	}
 	v, err := l.impossible(by)

@@ -22,7 +22,7 @@ func TestTheTightestSourceIsTakenAndTheOthersAreNamed(t *testing.T) {
 		t.Errorf("the reference rests on %+v", ref.RestsOn)
 	}
 	n := doc.Nodes[1]
-	if n.Method != MethodProbes || len(n.RestsOn) != 2 || n.RestsOn[0].Source != MethodProbes || n.RestsOn[1].Source != MethodCollectives {
+	if n.Method != MethodProbes || len(n.RestsOn) != 2 || n.RestsOn[0].Source != MethodProbes || n.RestsOn[1].Source != methodCollectives {
 		t.Fatalf("method %s rests on %+v", n.Method, n.RestsOn)
 	}
 	if p, c := *n.RestsOn[0].BoundNS, *n.RestsOn[1].BoundNS; p > 20_000 || c < 50_000 || n.RestsOn[1].HalfWidthNS.P50 > 90_000 {
@@ -40,7 +40,7 @@ func TestAContradictionNamesBothSourcesAndTheCollectives(t *testing.T) {
 	declared := put(t, dir, "clocks.toml", []byte("[nodes]\nnode0 = { offset_ns = 0 }\nnode1 = { offset_ns = 30_000_000, drift_ppm = 200, bound_ns = 1000, at_ns = 1795226072494675002 }\n"))
 	doc := combined(t, 2, Request{Inputs: inputs, Declared: declared, Output: filepath.Join(dir, "run")})
 	said := strings.Join(doc.Warnings, "; ")
-	if doc.Status != StatusDegraded || doc.Nodes[1].Method != MethodCollectives || doc.Collectives.After.Violated != 0 {
+	if doc.Status != StatusDegraded || doc.Nodes[1].Method != methodCollectives || doc.Collectives.After.Violated != 0 {
 		t.Errorf("status %s, method %s, %+v", doc.Status, doc.Nodes[1].Method, doc.Collectives)
 	}
 	for _, want := range []string{"collectives and declared contradict each other about node1", "By declared ", " collectives were impossible: ", "(occurrence ", "before node", "the clock by collectives is used"} {
@@ -51,7 +51,7 @@ func TestAContradictionNamesBothSourcesAndTheCollectives(t *testing.T) {
 	if strings.Contains(said, "matched by their order") {
 		t.Errorf("launches with a number are called guesses: %q", said)
 	}
-	_, _, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Declared: declared, Output: filepath.Join(dir, "no"), Policy: Refuse})
+	_, _, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Declared: declared, Output: filepath.Join(dir, "no"), Policy: refuse})
 	if !fault.Is(err, fault.Alignment) || !strings.Contains(fmt.Sprint(err), "contradict each other") {
 		t.Errorf("policy refuse: %v", err)
 	}
@@ -72,7 +72,7 @@ func TestADeclarationStandsAgainstCollectivesThatWereMatchedByOrder(t *testing.T
 	if n := doc.Nodes[3]; n.Method != MethodDeclared || n.OffsetNS != 20_000_000 || doc.Status != StatusDegraded || doc.Collectives.After.Violated == 0 {
 		t.Errorf("status %s, method %s, offset %d, %+v", doc.Status, n.Method, n.OffsetNS, doc.Collectives)
 	}
-	if rest := doc.Nodes[3].RestsOn; len(rest) != 2 || rest[1].Source != MethodCollectives || rest[1].Contradicts != MethodDeclared {
+	if rest := doc.Nodes[3].RestsOn; len(rest) != 2 || rest[1].Source != methodCollectives || rest[1].Contradicts != MethodDeclared {
 		t.Errorf("%+v", rest)
 	}
 	for _, want := range []string{"declared and collectives contradict each other about 3", "of them matched by their order or known by their names alone", "the clock by declared is used"} {
@@ -102,7 +102,7 @@ func TestADeclarationThatIsTighterThanProbesIsUsed(t *testing.T) {
 		if c.wrongNS == 0 && got.BoundNS.Max > 1000 {
 			t.Errorf("%s: bound %+v, the declaration's is 1000", name, got.BoundNS)
 		}
-		req.Policy, req.Output = Refuse, filepath.Join(dir, name+" refused")
+		req.Policy, req.Output = refuse, filepath.Join(dir, name+" refused")
 		_, _, err := Run(job.New(context.Background(), job.Options{}), req)
 		if refused := err != nil; refused != (c.wrongNS != 0) {
 			t.Errorf("%s, policy refuse: %v", name, err)
@@ -122,11 +122,11 @@ func TestTracesOfOneHostShareItsClockUnlessShownOtherwise(t *testing.T) {
 		if err := req.normalize(); err != nil {
 			t.Fatal(err)
 		}
-		nodes, _, err := Load(j, req.Inputs, LoadOptions{})
+		nodes, _, err := load(j, req.Inputs, LoadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer CloseAll(nodes)
+		defer closeAll(nodes)
 		for _, n := range nodes {
 			n.Host = "one"
 		}
@@ -138,9 +138,9 @@ func TestTracesOfOneHostShareItsClockUnlessShownOtherwise(t *testing.T) {
 			t.Fatal(err)
 		}
 		for k, n := range nodes {
-			want := MethodCollectives
+			want := methodCollectives
 			if c.shared {
-				if want = MethodHost; k == 0 {
+				if want = methodHost; k == 0 {
 					want = MethodWall
 				}
 			}
@@ -247,7 +247,7 @@ func TestValidateJudgesTheClocksThatAreGiven(t *testing.T) {
 // TestAMergeRelatesNoClocks: a method that does is refused beside it, one that does not is taken.
 func TestAMergeRelatesNoClocks(t *testing.T) {
 	no := false
-	for method, refused := range map[string]bool{"": false, "auto": false, MethodWall: false, MethodProbes: true, MethodDeclared: true, MethodCollectives: true} {
+	for method, refused := range map[string]bool{"": false, "auto": false, MethodWall: false, MethodProbes: true, MethodDeclared: true, methodCollectives: true} {
 		req := Request{Method: method, ApplyAlignment: &no}
 		if err := req.normalize(); fault.Is(err, fault.Usage) != refused {
 			t.Errorf("method %q: %v", method, err)

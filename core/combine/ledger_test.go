@@ -255,10 +255,10 @@ func TestOneOddRankDoesNotCostTheOthersTheirClocks(t *testing.T) {
 			files[fmt.Sprintf("node%d.json", r)] = k.text()
 		}
 		doc := combinedDir(t, writeRanks(t, files))
-		if m := doc.Nodes[1].Method; m != MethodCollectives {
+		if m := doc.Nodes[1].Method; m != methodCollectives {
 			t.Errorf("%s: the clock of a rank like any other rests on %s", what, m)
 		}
-		if what == "records twice" && doc.Nodes[2].Method != MethodCollectives {
+		if what == "records twice" && doc.Nodes[2].Method != methodCollectives {
 			t.Errorf("%s: the same records twice are no worse than once, but the clock rests on %s", what, doc.Nodes[2].Method)
 		}
 	}

@@ -28,7 +28,7 @@ type Input struct {
 
 // Node is one node of the job: its trace, scanned, and what is known about its clocks.
 type Node struct {
-	Identity
+	identity
 	Path  string
 	Host  string
 	Rank  *int64
@@ -75,19 +75,19 @@ func (n *Node) adopt(t source.Trace, f *source.Format) {
 	n.merged = source.MergedRanks(n.layout)
 }
 
-// Close closes the node's file.
-func (n *Node) Close() {
+// close closes the node's file.
+func (n *Node) close() {
 	if n.Src != nil {
 		n.Src.Close()
 	}
 	n.rest.Close()
 }
 
-// CloseAll closes the files of all nodes.
-func CloseAll(nodes []*Node) {
+// closeAll closes the files of all nodes.
+func closeAll(nodes []*Node) {
 	for _, n := range nodes {
 		if n != nil {
-			n.Close()
+			n.close()
 		}
 	}
 }
@@ -106,9 +106,9 @@ type Unreadable struct {
 	Hint  string `json:"hint"`
 }
 
-// Load opens and scans every input, names the nodes, and returns them in order of their numbers (nodes without one last, in the
+// load opens and scans every input, names the nodes, and returns them in order of their numbers (nodes without one last, in the
 // order given). out are those that cannot be read, where that is accepted; that none can is an error.
-func Load(j *job.Job, inputs []Input, opt LoadOptions) (nodes []*Node, out []Unreadable, err error) {
+func load(j *job.Job, inputs []Input, opt LoadOptions) (nodes []*Node, out []Unreadable, err error) {
 	if len(inputs) == 0 {
 		return nil, nil, fault.Usagef("no traces to read").WithHint("name files, directories or globs of .xplane.pb or Chrome JSON traces")
 	}
@@ -129,7 +129,7 @@ func Load(j *job.Job, inputs []Input, opt LoadOptions) (nodes []*Node, out []Unr
 			}
 			if nodes[k] = n; opt.SkipUnreadable && IsUnreadable(err) {
 				n.rest = nil // the others put more there
-				n.Close()
+				n.close()
 				nodes[k], failed[k] = nil, err
 				return nil
 			}
@@ -137,7 +137,7 @@ func Load(j *job.Job, inputs []Input, opt LoadOptions) (nodes []*Node, out []Unr
 		})
 	}
 	if err := group.Wait(); err != nil {
-		CloseAll(nodes)
+		closeAll(nodes)
 		return nil, nil, err
 	}
 	for k, in := range inputs {
@@ -156,7 +156,7 @@ func Load(j *job.Job, inputs []Input, opt LoadOptions) (nodes []*Node, out []Unr
 		}
 	}
 	if err := nameNodes(kept, keptInputs); err != nil {
-		CloseAll(kept)
+		closeAll(kept)
 		return nil, nil, err
 	}
 	return sortNodes(kept), out, nil
@@ -281,7 +281,7 @@ func nameNodes(nodes []*Node, inputs []Input) error {
 	if err != nil {
 		return err
 	}
-	ids, taken := make([]Identity, len(nodes)), map[string]bool{}
+	ids, taken := make([]identity, len(nodes)), map[string]bool{}
 	for i, k := range named {
 		ids[k] = found[i]
 		taken[ids[k].ID] = true
@@ -296,7 +296,7 @@ func nameNodes(nodes []*Node, inputs []Input) error {
 	settleRanks(nodes, inputs)
 	shareGroups(nodes)
 	for k, n := range nodes {
-		n.Identity, n.tag = ids[k], ts[k]
+		n.identity, n.tag = ids[k], ts[k]
 		n.Result = NodeResult{ID: n.ID, Identity: n.Source, Host: n.Host, Rank: n.Rank, Method: MethodNone, Steps: []Step{}, Warnings: []string{}, RestsOn: []Rest{}, Clock: []ClockAt{}}
 		if n.rankNote != "" {
 			n.warn("%s", n.rankNote)
@@ -325,8 +325,8 @@ func (n *Node) warn(format string, args ...any) {
 	n.Result.Warnings = append(n.Result.Warnings, fmt.Sprintf(format, args...))
 }
 
-// FindReference returns the index of the node named by its id, number or host; with "" the first.
-func FindReference(nodes []*Node, name string) (int, error) {
+// findReference returns the index of the node named by its id, number or host; with "" the first.
+func findReference(nodes []*Node, name string) (int, error) {
 	if name == "" {
 		return 0, nil
 	}

@@ -94,7 +94,7 @@ func (n *Node) stays() bool { return n.mark != nil && n.absolute && n.Clocks.Wal
 func (n *Node) leave() {
 	r := &n.Result
 	r.Method = MethodWall
-	for _, m := range []string{MethodHost, MethodSystem, MethodCollectives, MethodDeclared, MethodProbes} { // the last one that occurs
+	for _, m := range []string{methodHost, methodSystem, methodCollectives, MethodDeclared, MethodProbes} { // the last one that occurs
 		if slices.ContainsFunc(n.mark.Nodes, func(one aligned.Node) bool { return one.Method == m }) {
 			r.Method = m
 		}

@@ -13,12 +13,12 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/testing/filetest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 	"github.com/prlx-go/prlx/core/trace/aligned"
 	"github.com/prlx-go/prlx/core/trace/chrometrace"
 	"github.com/prlx-go/prlx/core/trace/xspace"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
 )
 
 // carriedAway copies the traces of a result into a directory of their own, without the documents beside them.
@@ -179,7 +179,7 @@ func TestCrossedRecordingsAreJudgedAlike(t *testing.T) {
 // TestNamesOfPlanesDoNotDecideWhatIsJudged: a scheme that hides host planes from tools does not hide them from validate.
 func TestNamesOfPlanesDoNotDecideWhatIsJudged(t *testing.T) {
 	inputs, probes, _ := jax(t, "p4")
-	for _, naming := range []Naming{Viewer, Seed, Tagged, ROCmCode} {
+	for _, naming := range []naming{viewer, seed, tagged, rocmCode} {
 		out := filepath.Join(t.TempDir(), "one.xplane.pb")
 		doc := combined(t, 2, Request{Inputs: inputs, Probes: probes, Output: out, Naming: string(naming)})
 		if got := validated(t, carriedAway(t, out, doc)); got.Groups != 240 || got.Consistent != 240 {

@@ -140,7 +140,7 @@ func (d *chromeDocument) processNamed(k, part int, recorded, what string) string
 	if n.mark != nil && id == member.ID && (recorded == id || strings.HasPrefix(recorded, id+" · ") || strings.HasPrefix(recorded, id+" rank ")) {
 		return recorded // as prlx named it before
 	}
-	own := &Node{Identity: Identity{ID: id}, tag: id, Rank: member.Rank}
+	own := &Node{identity: identity{ID: id}, tag: id, Rank: member.Rank}
 	if n.mark != nil {
 		own.Host = n.mark.Nodes[part].Host
 	}

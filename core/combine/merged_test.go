@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/file/filetest"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 	"github.com/prlx-go/prlx/core/trace/aligned"
 )
 
@@ -16,7 +16,7 @@ import (
 func markOfJSON(t *testing.T, path string) *aligned.Mark {
 	t.Helper()
 	n, err := loadOne(t.Context(), job.New(t.Context(), job.Options{}), Input{Path: path}, 1, false)
-	n.Close()
+	n.close()
 	if err != nil || n.mark == nil {
 		t.Fatalf("%s: mark %v, %v", path, n.mark, err)
 	}

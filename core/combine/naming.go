@@ -9,23 +9,23 @@ import (
 	"github.com/prlx-go/prlx/core/trace/source"
 )
 
-// Naming is the scheme by which planes of several nodes get names and ids in one XSpace.
-type Naming string
+// naming is the scheme by which planes of several nodes get names and ids in one XSpace.
+type naming string
 
 // The schemes. Viewer is ours and the only one that every viewer shows in full; the others are those of XLA's `trace_combiner`.
 const (
-	Viewer   Naming = "viewer"   // dense GPU ids 0..499, /host:CPU kept for the reference and suffixed for the others
-	Seed     Naming = "document" // trace_alignment.md section 8: /device:GPU:{node*64+local}, /device:GPU:Host_Node_{id}
-	Tagged   Naming = "tagged"   // /node:<n>/device:GPU:<local>, /node:<n>/host_threads, /node:<n>/clock_metadata
-	ROCmCode Naming = "rocm"     // /device:GPU:{100+64n+local}, hosts at /device:GPU:{10000n}, the rest ..._misc_...
+	viewer   naming = "viewer"   // dense GPU ids 0..499, /host:CPU kept for the reference and suffixed for the others
+	seed     naming = "document" // trace_alignment.md section 8: /device:GPU:{node*64+local}, /device:GPU:Host_Node_{id}
+	tagged   naming = "tagged"   // /node:<n>/device:GPU:<local>, /node:<n>/host_threads, /node:<n>/clock_metadata
+	rocmCode naming = "rocm"     // /device:GPU:{100+64n+local}, hosts at /device:GPU:{10000n}, the rest ..._misc_...
 )
 
-// ParseNaming checks the name of a scheme.
-func ParseNaming(s string) (Naming, error) {
-	switch n := Naming(s); n {
+// parseNaming checks the name of a scheme.
+func parseNaming(s string) (naming, error) {
+	switch n := naming(s); n {
 	case "":
-		return Viewer, nil
-	case Viewer, Seed, Tagged, ROCmCode:
+		return viewer, nil
+	case viewer, seed, tagged, rocmCode:
 		return n, nil
 	}
 	return "", fault.Usagef("naming %q is not known", s).WithHint("choose one of viewer, document, tagged, rocm")
@@ -49,18 +49,18 @@ type named struct {
 
 // namer gives names and ids to the planes of all nodes in order; it is used by one goroutine.
 type namer struct {
-	scheme  Naming
+	scheme  naming
 	nextID  int64 // dense ids for devices
 	extraID int64 // ids for planes that no viewer shows as a process of its own
 	misc    int
 	nodes   int // named so far
 }
 
-func newNamer(scheme Naming) *namer { return &namer{scheme: scheme, extraID: 1000} }
+func newNamer(scheme naming) *namer { return &namer{scheme: scheme, extraID: 1000} }
 
 // viewerID returns an id of its own for a plane that is added.
 func (n *namer) viewerID() int64 {
-	if n.scheme == Viewer {
+	if n.scheme == viewer {
 		n.nextID++
 		return n.nextID - 1
 	}
@@ -70,11 +70,11 @@ func (n *namer) viewerID() int64 {
 // plane names one plane. number is the node's position (0 for the reference), tag its padded id.
 func (n *namer) plane(p *source.Process, number int, tag string) named {
 	switch n.scheme {
-	case Seed:
+	case seed:
 		return n.seed(p, number)
-	case Tagged:
+	case tagged:
 		return n.tagged(p, number)
-	case ROCmCode:
+	case rocmCode:
 		return n.rocm(p, number)
 	}
 	return n.viewer(p, number, tag)
@@ -155,7 +155,7 @@ func (n *namer) extra() int64 {
 
 // tags returns the ids as the viewer's names carry them: numbers that differ in length are padded with zeros, because viewers
 // sort host planes by name.
-func tags(ids []Identity) []string {
+func tags(ids []identity) []string {
 	width := 1
 	for _, id := range ids {
 		width = max(width, len(strconv.Itoa(max(id.Number, 0))))

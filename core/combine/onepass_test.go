@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 )
 
 // TestLengthsThatOutgrowTheirPlaceAreWrittenAgain: with a stat an event, planes grow past 2 MiB and need one more byte of length

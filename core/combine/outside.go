@@ -60,7 +60,7 @@ func share(of float64) string {
 // sentence says how many events lie outside of the readings, and what that means.
 func (o *Outside) sentence() string {
 	assumed := "clocks are assumed to run on as they did within them"
-	if o.Policy == Hold {
+	if o.Policy == hold {
 		assumed = "the last offsets are kept"
 	}
 	return fmt.Sprintf("%s of the events lie outside the clock readings: there %s, and an error that grows by %s us a second is assumed", share(o.Share), assumed, microseconds(o.GrowthPPB))
@@ -69,7 +69,7 @@ func (o *Outside) sentence() string {
 // brief says the same in a few words, for a verdict.
 func (o *Outside) brief() string {
 	held := ""
-	if o.Policy == Hold {
+	if o.Policy == hold {
 		held = " last offset kept,"
 	}
 	return fmt.Sprintf("%s of events outside clock readings,%s error assumed to grow by up to %s us/s", share(o.Share), held, microseconds(o.GrowthPPB))

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 )
 
 // hostProbes writes what the probers of two hosts leave, the first of which has the clock of one node of a job, the second that of another.
@@ -59,11 +59,11 @@ func TestRanksHaveTheClockOfTheProberOfTheirHost(t *testing.T) {
 			if err := req.normalize(); err != nil {
 				t.Fatal(err)
 			}
-			nodes, _, err := Load(job, req.Inputs, LoadOptions{})
+			nodes, _, err := load(job, req.Inputs, LoadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer CloseAll(nodes)
+			defer closeAll(nodes)
 			for k := range c.hosts {
 				nodes[k].Host = c.hosts[k]
 			}

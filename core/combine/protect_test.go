@@ -9,7 +9,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 )
 
 // tree returns the content of every file below dir.
@@ -121,7 +121,7 @@ func TestDocumentsBesideAFileAreNotOverwritten(t *testing.T) {
 	sameTree(t, before, tree(t, dir))
 	r.Overwrite = true
 	combined(t, 2, r)
-	if b := tree(t, dir)[filepath.Join(dir, "out.xplane.pb.node1.alignment_stats.json")]; !strings.Contains(b, StatsSchema) {
+	if b := tree(t, dir)[filepath.Join(dir, "out.xplane.pb.node1.alignment_stats.json")]; !strings.Contains(b, statsSchema) {
 		t.Errorf("not replaced: %s", b)
 	}
 }

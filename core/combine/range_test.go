@@ -133,7 +133,7 @@ func TestAbsoluteAndRelativeEndsMeanTheSameCut(t *testing.T) {
 // TestHowNodesAreNamedIsSaid: every way in which a node gets its name has words.
 func TestHowNodesAreNamedIsSaid(t *testing.T) {
 	for _, source := range []string{"given", "name", "rank", "host", "order", "mark"} {
-		if got := describe([]Identity{{ID: "node7", Source: source}}); strings.Contains(got, "named :") || !strings.HasSuffix(got, ": node7") {
+		if got := describe([]identity{{ID: "node7", Source: source}}); strings.Contains(got, "named :") || !strings.HasSuffix(got, ": node7") {
 			t.Errorf("%s: %q", source, got)
 		}
 	}

@@ -182,7 +182,7 @@ func (t *task) learnKept(k *known) error {
 func (t *task) sayClaimed() {
 	claimed := 0
 	for _, n := range t.nodes {
-		if n.Result.Method == MethodSystem {
+		if n.Result.Method == methodSystem {
 			claimed++
 		}
 	}

@@ -8,23 +8,22 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/clocks/snapshot"
+	"github.com/prlx-go/prlx/core/clocks/clockfile"
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/testing/snapshottest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 )
 
 // readingsFile is what a sampler leaves: a header, pairs, and what the system says of its clock at the begin and the end.
-func readingsFile(j *xspacetest.Job, node int, h snapshot.Header, states ...snapshot.Discipline) []byte {
-	b := snapshot.AppendHeader(nil, h)
+func readingsFile(j *xspacetest.Job, node int, clock, host string, states ...clockfile.SystemClock) []byte {
+	r := readingsOf(j, node, clock)
+	r.Host = host
 	for i, d := range states {
 		d.SysNS = j.Clocks[node].Wall(xspacetest.Epoch + int64(i)*(j.LastTrueNS()+2e6-xspacetest.Epoch)/int64(max(1, len(states)-1)))
-		b = snapshot.AppendDiscipline(b, d)
+		r.System = append(r.System, d)
 	}
-	for _, p := range readingsOf(j, node, h.Tracer.Name).Pairs {
-		b = snapshot.AppendPair(b, p)
-	}
-	return b
+	return snapshottest.Lines(r)
 }
 
 // TestClocksThatAreKeptAreNear: two systems which say that their clocks are within 2 us of UTC have clocks within 4 us of each other, and 1 us more between
@@ -32,16 +31,15 @@ func readingsFile(j *xspacetest.Job, node int, h snapshot.Header, states ...snap
 func TestClocksThatAreKeptAreNear(t *testing.T) {
 	clocks := []xspacetest.Clock{{}, {OffsetNS: 1_500}, {OffsetNS: -1_200}}
 	j, inputs, offsets := recorded(t, xspacetest.Config{Clocks: clocks, GPUs: 1, EventsPerGPU: 500, RoundNS: 4e6, Seed: 3, NoSnapshots: true})
-	kept := snapshot.Discipline{Synchronized: true, MaxErrorNS: 2_000, Source: "adjtimex"}
-	loose := snapshot.Discipline{MaxErrorNS: 2_000, Source: "adjtimex"}
-	files := func(last ...snapshot.Discipline) (out []Input) {
+	kept := clockfile.SystemClock{Synchronized: true, MaxErrorNS: 2_000, Source: "adjtimex"}
+	loose := clockfile.SystemClock{MaxErrorNS: 2_000, Source: "adjtimex"}
+	files := func(last ...clockfile.SystemClock) (out []Input) {
 		for k := range inputs {
-			states := slices.Repeat([]snapshot.Discipline{kept}, 100) // more often than the error may grow by 500 ns
+			states := slices.Repeat([]clockfile.SystemClock{kept}, 100) // more often than the error may grow by 500 ns
 			if k == 2 {
 				states = append(states[:min(len(states), 99*len(last))], last...)
 			}
-			h := snapshot.Header{Tracer: snapshot.Clock{Name: "CLOCK_MONOTONIC_RAW"}, Rank: -1}
-			out = append(out, Input{Path: put(t, t.TempDir(), fmt.Sprintf("node%d.pairs.jsonl", k), readingsFile(j, k, h, states...))})
+			out = append(out, Input{Path: put(t, t.TempDir(), fmt.Sprintf("node%d.pairs.jsonl", k), readingsFile(j, k, "CLOCK_MONOTONIC_RAW", "", states...))})
 		}
 		return out
 	}
@@ -56,7 +54,7 @@ func TestClocksThatAreKeptAreNear(t *testing.T) {
 	got, doc := method(Request{Snapshots: files(kept, kept)})
 	for k, n := range doc.Nodes[1:] {
 		truth := clocks[k+1].OffsetNS
-		if n.Method != MethodSystem || n.OffsetNS != 0 || n.BoundNS.Max < max(truth, -truth) || n.BoundNS.Max < 4_900 || n.BoundNS.Max > 5_000 {
+		if n.Method != methodSystem || n.OffsetNS != 0 || n.BoundNS.Max < max(truth, -truth) || n.BoundNS.Max < 4_900 || n.BoundNS.Max > 5_000 {
 			t.Errorf("%s: %s, offset %d ns, bound %+v", n.ID, got[k+1], n.OffsetNS, n.BoundNS)
 		}
 	}
@@ -66,15 +64,14 @@ func TestClocksThatAreKeptAreNear(t *testing.T) {
 	if !strings.Contains(doc.Verdict, "; bounds of 2 nodes rest on what their systems claim") {
 		t.Errorf("the verdict does not say that the bounds are claims: %s", doc.Verdict)
 	}
-	for name, states := range map[string][]snapshot.Discipline{"nothing keeps one": {loose}, "too wide": {{Synchronized: true, MaxErrorNS: 2e9}}, "not asked": nil} {
-		if got, _ := method(Request{Snapshots: files(states...)}); got[1] != MethodSystem || got[2] != MethodCollectives {
+	for name, states := range map[string][]clockfile.SystemClock{"nothing keeps one": {loose}, "too wide": {{Synchronized: true, MaxErrorNS: 2e9}}, "not asked": nil} {
+		if got, _ := method(Request{Snapshots: files(states...)}); got[1] != methodSystem || got[2] != methodCollectives {
 			t.Errorf("%s: got %v", name, got)
 		}
 	}
 	seldom := files(kept, kept)
 	for k := range seldom {
-		h := snapshot.Header{Tracer: snapshot.Clock{Name: "CLOCK_MONOTONIC_RAW"}, Rank: -1}
-		seldom[k].Path = put(t, t.TempDir(), fmt.Sprintf("node%d.pairs.jsonl", k), readingsFile(j, k, h, kept, kept))
+		seldom[k].Path = put(t, t.TempDir(), fmt.Sprintf("node%d.pairs.jsonl", k), readingsFile(j, k, "CLOCK_MONOTONIC_RAW", "", kept, kept))
 	}
 	_, doc = method(Request{Snapshots: seldom})
 	apart := (j.LastTrueNS() + 2e6 - xspacetest.Epoch) / 1_000_000 // ms in which either error may grow by 500 ns each
@@ -96,15 +93,14 @@ func TestClocksThatAreKeptAreNear(t *testing.T) {
 func TestAClaimThatIsMeasuredToBeWrongIsNotUsed(t *testing.T) {
 	clocks := []xspacetest.Clock{{}, {OffsetNS: 1e6}, {OffsetNS: -1_200}}
 	j, inputs, _ := recorded(t, xspacetest.Config{Clocks: clocks, GPUs: 1, EventsPerGPU: 500, RoundNS: 4e6, Seed: 3, NoSnapshots: true})
-	kept := snapshot.Discipline{Synchronized: true, MaxErrorNS: 2_000, Source: "chrony", GrowthPPB: 2000, Reference: "UTC"}
+	kept := clockfile.SystemClock{Synchronized: true, MaxErrorNS: 2_000, Source: "chrony", GrowthPPB: 2000, Reference: "UTC"}
 	r := Request{Inputs: inputs}
 	for k := range inputs {
-		h := snapshot.Header{Tracer: snapshot.Clock{Name: "CLOCK_MONOTONIC_RAW"}, Rank: -1}
-		r.Snapshots = append(r.Snapshots, Input{Path: put(t, t.TempDir(), fmt.Sprintf("node%d.pairs.jsonl", k), readingsFile(j, k, h, kept, kept, kept))})
+		r.Snapshots = append(r.Snapshots, Input{Path: put(t, t.TempDir(), fmt.Sprintf("node%d.pairs.jsonl", k), readingsFile(j, k, "CLOCK_MONOTONIC_RAW", "", kept, kept, kept))})
 	}
 	doc := combined(t, 2, into(t, r))
 	n := doc.Nodes[1]
-	if n.Method != MethodCollectives || doc.Status != StatusDegraded || max(n.OffsetNS-1e6, 1e6-n.OffsetNS) > n.BoundNS.Max {
+	if n.Method != methodCollectives || doc.Status != StatusDegraded || max(n.OffsetNS-1e6, 1e6-n.OffsetNS) > n.BoundNS.Max {
 		t.Errorf("by %s, %s, offset %d, bound %+v", n.Method, doc.Status, n.OffsetNS, n.BoundNS)
 	}
 	if said := strings.Join(doc.Warnings, "\n"); !strings.Contains(said, "collectives and system contradict each other about node1") {
@@ -127,10 +123,9 @@ func TestReadingsFindTheirTraces(t *testing.T) {
 			bare := withoutPlane(t, plainBytes(t, inputs[k].Path), "/host:snapshots")
 			id := fmt.Sprintf("node%d", k)
 			r.Inputs = append(r.Inputs, Input{ID: id, Path: put(t, dir, filepath.Base(fmt.Sprintf(c.trace, dir, k)), bare)})
-			h := snapshot.Header{Tracer: snapshot.Clock{Name: "ROCm"}, Rank: -1, Host: id} // the job's host names
-			content := readingsFile(j, k, h)
+			content := readingsFile(j, k, "ROCm", id) // the job's host names
 			if strings.HasSuffix(c.readings, ".pb") {
-				content = readingsOf(j, k, "ROCm").Message()
+				content = asMessage(t, readingsOf(j, k, "ROCm"))
 			}
 			path := fmt.Sprintf(c.readings, dir, k)
 			into := dir
@@ -145,14 +140,12 @@ func TestReadingsFindTheirTraces(t *testing.T) {
 			}
 		}
 	}
-	h := snapshot.Header{Tracer: snapshot.Clock{Name: "ROCm"}, Rank: -1}
-	stray := Input{Path: put(t, t.TempDir(), "stray.jsonl", readingsFile(j, 0, h))}
+	stray := Input{Path: put(t, t.TempDir(), "stray.jsonl", readingsFile(j, 0, "ROCm", ""))}
 	_, _, err := Run(job.New(context.Background(), job.Options{}), into(t, Request{Inputs: inputs, Offsets: offsets, Snapshots: []Input{stray}}))
 	if !fault.Is(err, fault.Incompatible) {
 		t.Errorf("readings of a tracer that belong to nobody: %v", err)
 	}
-	h.Tracer.Name = "TSC"
-	stray.Path = put(t, t.TempDir(), "stray.jsonl", readingsFile(j, 0, h))
+	stray.Path = put(t, t.TempDir(), "stray.jsonl", readingsFile(j, 0, "TSC", ""))
 	doc := combined(t, 2, into(t, Request{Inputs: inputs, Offsets: offsets, Snapshots: []Input{stray}}))
 	if !strings.Contains(strings.Join(doc.Notes, "\n"), "belong to none of the traces") {
 		t.Errorf("readings of another clock that belong to nobody: %q", doc.Notes)
@@ -168,7 +161,7 @@ func TestUnansweredProbesDoNotPreventCombining(t *testing.T) {
 		r.Probes = append(r.Probes, put(t, t.TempDir(), fmt.Sprintf("probes_node%d.jsonl", k), []byte(header)))
 	}
 	doc := combined(t, 2, into(t, r))
-	if doc.Nodes[1].Method != MethodCollectives || !strings.Contains(strings.Join(doc.Warnings, "\n"), "no peer has answered a probe: 2 files hold no stamps") {
+	if doc.Nodes[1].Method != methodCollectives || !strings.Contains(strings.Join(doc.Warnings, "\n"), "no peer has answered a probe: 2 files hold no stamps") {
 		t.Errorf("by %s, warnings %q", doc.Nodes[1].Method, doc.Warnings)
 	}
 	r.Method = MethodProbes

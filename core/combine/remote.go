@@ -54,10 +54,10 @@ func ScanNode(j *job.Job, in Input, nodes int, opt LoadOptions) (*Scanned, error
 func scanNode(j *job.Job, in Input, nodes int, salvage bool) (*Scanned, error) {
 	n, err := loadOne(j.Context(), j, in, j.Workers(), salvage)
 	if err != nil {
-		n.Close()
+		n.close()
 		return nil, err
 	}
-	defer n.Close()
+	defer n.close()
 	parts, err := n.extract(j.Context(), nodes)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ type RemotePlan struct {
 	Degraded  []bool       `json:"degraded"`
 	Reference int          `json:"reference"`
 	Aligned   bool         `json:"aligned"` // some clock is corrected
-	Policy    Policy       `json:"policy"`
+	Policy    policy       `json:"policy"`
 	Unknown   []bool       `json:"unknown"` // by node: nothing is known of the error of its times
 	Output    string       `json:"output"`
 	Temporary string       `json:"temporary"`
@@ -248,10 +248,10 @@ func decode(payload []byte) (*scannedWire, source.Trace, error) {
 func WriteNode(j *job.Job, nt NodeTask) (*NodeDone, error) {
 	n, err := loadOne(j.Context(), j, nt.Input, j.Workers(), nt.Salvage)
 	if err != nil {
-		n.Close()
+		n.close()
 		return nil, err
 	}
-	defer n.Close()
+	defer n.close()
 	if _, ok := n.Trace.(source.Retimer); !ok {
 		return nil, fault.New(fault.Format, "is no XSpace any more").WithPath(nt.Input.Path)
 	}

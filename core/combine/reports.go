@@ -8,8 +8,8 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 )
 
-// StatsSchema is the schema of the per-node diagnostics file.
-const StatsSchema = "prlx.alignment_stats/1"
+// statsSchema is the schema of the per-node diagnostics file.
+const statsSchema = "prlx.alignment_stats/1"
 
 // NodeStats is <node>.alignment_stats.json, behind the name of the output where that is a file: the counts of the described diagnostics file, and what they rest on.
 type NodeStats struct {
@@ -30,7 +30,7 @@ type NodeStats struct {
 
 func statsOf(r *NodeResult) NodeStats {
 	s := NodeStats{
-		Schema: StatsSchema, Node: r.ID, Method: r.Method, Events: r.Events, EventsCorrected: r.EventsCorrected, EventsClamped: r.EventsClamped,
+		Schema: statsSchema, Node: r.ID, Method: r.Method, Events: r.Events, EventsCorrected: r.EventsCorrected, EventsClamped: r.EventsClamped,
 		EventsInStep: r.EventsInStep, SnapshotExtrapolations: r.SnapshotExtrapolations, OffsetExtrapolations: r.OffsetExtrapolations,
 		MinCorrectionNS: r.MinCorrectionNS, MaxCorrectionNS: r.MaxCorrectionNS, BoundNS: r.BoundNS, Clamps: r.Clamps,
 	}

@@ -22,14 +22,14 @@ const (
 	FormatChrome Format = "chrome" // one Chrome JSON, .gz by the output's name
 )
 
-// Policy is what happens where clock data is missing.
-type Policy string
+// policy is what happens where clock data is missing.
+type policy string
 
 // The policies.
 const (
-	Degrade Policy = "degrade" // extrapolate with the fitted drift and growing bounds; the status says degraded
-	Hold    Policy = "hold"    // hold the last offset (no drift) with growing bounds
-	Refuse  Policy = "refuse"  // an error
+	degrade policy = "degrade" // extrapolate with the fitted drift and growing bounds; the status says degraded
+	hold    policy = "hold"    // hold the last offset (no drift) with growing bounds
+	refuse  policy = "refuse"  // an error
 )
 
 // Request is what combine is asked for. The zero value of every field but Inputs is its default.
@@ -65,7 +65,7 @@ type Request struct {
 	Method string `json:"method" takes:"text" choices:"auto probes declared collectives wall" default:"auto" setting:"combine.method align.method" only:"combine align stragglers"`
 	// What to do with times that no clock reading covers. `degrade` extrapolates and says so, `hold` keeps the last reading, and
 	// `refuse` is an error.
-	Policy Policy `json:"policy" takes:"text" choices:"degrade hold refuse" default:"degrade" setting:"own" only:"combine align"`
+	Policy policy `json:"policy" takes:"text" choices:"degrade hold refuse" default:"degrade" setting:"own" only:"combine align"`
 	// How far off a round offset can be where the file states no bound. It counts for a node with fewer than five offsets, too few to
 	// scatter.
 	RoundBoundNS *int64 `json:"round_bound_ns" takes:"whole" metavar:"NS" unset:"50 us" rare:"yes" only:"combine align validate stragglers"`
@@ -104,23 +104,23 @@ type Request struct {
 	Files   *Ledger  `json:"files"`  // what became of what the arguments stand for; nil: nothing is known of others than the inputs
 	Version string   `json:"-"`      // of prlx, for the outputs' marks
 
-	naming   Naming
+	naming   naming
 	timebase align.Timebase
 }
 
-// CorrectionStatName is the stat (XSpace) and arg (Chrome JSON) that carries an event's correction in ns.
-const CorrectionStatName = "timestamp_correction_ns"
+// correctionStatName is the stat (XSpace) and arg (Chrome JSON) that carries an event's correction in ns.
+const correctionStatName = "timestamp_correction_ns"
 
-// BoundStatName is the stat and arg that carries by how many ns the start or the end of an event can be off.
-const BoundStatName = "timestamp_bound_ns"
+// boundStatName is the stat and arg that carries by how many ns the start or the end of an event can be off.
+const boundStatName = "timestamp_bound_ns"
 
-// MaxSingleBytes is the largest XSpace that protobuf readers can parse.
-const MaxSingleBytes = int64(math.MaxInt32)
+// maxSingleBytes is the largest XSpace that protobuf readers can parse.
+const maxSingleBytes = int64(math.MaxInt32)
 
 // normalize checks the request and fills in defaults.
 func (r *Request) normalize() error {
 	var err error
-	if r.naming, err = ParseNaming(r.Naming); err != nil {
+	if r.naming, err = parseNaming(r.Naming); err != nil {
 		return err
 	}
 	switch r.Timebase {
@@ -133,15 +133,15 @@ func (r *Request) normalize() error {
 	}
 	switch r.Policy {
 	case "":
-		r.Policy = Degrade
-	case Degrade, Hold, Refuse:
+		r.Policy = degrade
+	case degrade, hold, refuse:
 	default:
 		return fault.Usagef("policy %q is not known", r.Policy).WithHint("choose degrade, hold or refuse")
 	}
 	switch r.Method {
 	case "":
 		r.Method = "auto"
-	case "auto", MethodProbes, MethodDeclared, MethodCollectives, MethodWall:
+	case "auto", MethodProbes, MethodDeclared, methodCollectives, MethodWall:
 	default:
 		return fault.Usagef("method %q is not known", r.Method).WithHint("choose auto, probes, declared, collectives or wall")
 	}
@@ -155,12 +155,12 @@ func (r *Request) normalize() error {
 	}
 	switch r.DeviceClocks {
 	case "":
-		r.DeviceClocks = DeviceClocksTrust
-	case DeviceClocksTrust, DeviceClocksCheck, DeviceClocksCorrect:
+		r.DeviceClocks = deviceClocksTrust
+	case deviceClocksTrust, deviceClocksCheck, deviceClocksCorrect:
 	default:
 		return fault.Usagef("device_clocks %q is not known", r.DeviceClocks).WithHint("choose trust, check or correct")
 	}
-	if r.DeviceClocks == DeviceClocksCorrect && !r.applies() {
+	if r.DeviceClocks == deviceClocksCorrect && !r.applies() {
 		return fault.Usagef("device clocks cannot be corrected where no time is touched").WithHint("leave out --no-align, or choose --device-clocks check")
 	}
 	if b := r.RoundBoundNS; b != nil && *b <= 0 {

@@ -74,11 +74,11 @@ func Run(j *job.Job, req Request) (*Document, *Evidence, error) {
 	if err := req.normalize(); err != nil {
 		return nil, nil, err
 	}
-	nodes, out, err := Load(j, req.Inputs, req.loading())
+	nodes, out, err := load(j, req.Inputs, req.loading())
 	if err != nil {
 		return nil, nil, err
 	}
-	defer CloseAll(nodes)
+	defer closeAll(nodes)
 	t, err := begin(j, &req, nodes, out)
 	if err != nil {
 		return nil, nil, err
@@ -115,7 +115,7 @@ func begin(j *job.Job, req *Request, nodes []*Node, out []Unreadable) (*task, er
 	t := &task{job: j, req: req, nodes: nodes}
 	var err error
 	if len(nodes) > 1 {
-		if t.ref, err = FindReference(nodes, req.Reference); err != nil {
+		if t.ref, err = findReference(nodes, req.Reference); err != nil {
 			return nil, err
 		}
 	}
@@ -178,7 +178,7 @@ const (
 // sayNotAligned says why no clock was corrected, and what to do about it.
 func (t *task) sayNotAligned() {
 	if t.mark.Aligned {
-		if t.req.Nearby != "" && slices.ContainsFunc(t.nodes, func(n *Node) bool { return n.Result.Method == MethodCollectives }) {
+		if t.req.Nearby != "" && slices.ContainsFunc(t.nodes, func(n *Node) bool { return n.Result.Method == methodCollectives }) {
 			t.warn("the clocks rest on collectives alone; %s", t.req.Nearby)
 		}
 		return
@@ -190,7 +190,7 @@ func (t *task) sayNotAligned() {
 	case t.req.Method == MethodWall:
 		t.doc.NotAligned = becauseWall
 		return
-	case t.alone() && t.req.DeviceClocks != DeviceClocksTrust:
+	case t.alone() && t.req.DeviceClocks != deviceClocksTrust:
 		t.doc.NotAligned = becauseAlone
 		return
 	}
@@ -269,9 +269,9 @@ func (t *task) begin() {
 	if t.format == FormatXPlane {
 		t.doc.Naming = string(t.req.naming)
 	}
-	ids := make([]Identity, len(t.nodes))
+	ids := make([]identity, len(t.nodes))
 	for k, n := range t.nodes {
-		ids[k] = n.Identity
+		ids[k] = n.identity
 		n.Result.Inputs = []string{filepath.Base(n.Path)}
 	}
 	if len(ids) > 1 {
@@ -466,7 +466,7 @@ func (t *task) corrects() bool {
 	}
 	for k, n := range t.nodes {
 		switch n.Result.Method {
-		case MethodProbes, MethodDeclared, MethodCollectives, MethodSystem, MethodHost:
+		case MethodProbes, MethodDeclared, methodCollectives, methodSystem, methodHost:
 			if k != t.ref {
 				return true
 			}

@@ -2,23 +2,37 @@ package combine
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/clocks/clockfile"
 	"github.com/prlx-go/prlx/core/clocks/snapshot"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/testing/snapshottest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 )
 
 // readingsOf is what a sampler of a node of the job reads of a clock that is an uptime.
-func readingsOf(j *xspacetest.Job, node int, name string) *snapshot.Recording {
-	r := &snapshot.Recording{Tracer: snapshot.Clock{Name: name}, Period: 1e6}
+func readingsOf(j *xspacetest.Job, node int, name string) *clockfile.Snapshots {
+	r := &clockfile.Snapshots{TracerClock: name, SamplingPeriodNS: 1e6}
 	for at := xspacetest.Epoch; at < j.LastTrueNS()+2e6; at += 1e6 {
-		r.Pairs = append(r.Pairs, snapshot.Pair{SysNS: j.Clocks[node].Wall(at), TracerNS: j.Clocks[node].Tracer(at), WidthNS: 40})
+		r.Pairs = append(r.Pairs, clockfile.SnapshotPair{SysNS: j.Clocks[node].Wall(at), TracerNS: j.Clocks[node].Tracer(at), BracketNS: 40})
 	}
 	return r
+}
+
+// asMessage is a recording of clocks as the message SnapshotPairs.
+func asMessage(t *testing.T, r *clockfile.Snapshots) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	message := filepath.Join(dir, "snapshot_pairs.pb")
+	if _, err := snapshot.Finish(context.Background(), put(t, dir, "pairs.jsonl", snapshottest.Lines(r)), message, false); err != nil {
+		t.Fatal(err)
+	}
+	return plainBytes(t, message)
 }
 
 // TestReadingsOfAnotherClockMoveNothing: device lines of CUDA and host lines are on the wall clock, where their profiler has put them. A plane or a
@@ -38,14 +52,10 @@ func TestReadingsOfAnotherClockMoveNothing(t *testing.T) {
 			with.Inputs = nil
 			for k, in := range plain.Inputs {
 				dir, r := t.TempDir(), readingsOf(j, k, name)
-				with.Inputs = append(with.Inputs, Input{ID: in.ID, Path: put(t, dir, filepath.Base(in.Path), append(plainBytes(t, in.Path), r.Plane(j.ProfileStartNS(k))...))})
-				file := snapshot.AppendHeader(nil, snapshot.Header{Tracer: r.Tracer, Rank: -1})
-				for _, p := range r.Pairs {
-					file = snapshot.AppendPair(file, p)
-				}
-				ending, content := "pairs.jsonl", file
+				with.Inputs = append(with.Inputs, Input{ID: in.ID, Path: put(t, dir, filepath.Base(in.Path), append(plainBytes(t, in.Path), snapshottest.Plane(r, j.ProfileStartNS(k))...))})
+				ending, content := "pairs.jsonl", snapshottest.Lines(r)
 				if k == 1 {
-					ending, content = "snapshot_pairs.pb", r.Message()
+					ending, content = "snapshot_pairs.pb", asMessage(t, r)
 				}
 				beside.Snapshots = append(beside.Snapshots, Input{Path: put(t, dir, fmt.Sprintf("node%d.%s", k, ending), content)})
 			}
@@ -75,7 +85,7 @@ func TestReadingsOfTheClockThatStampedTheLinesMoveThem(t *testing.T) {
 		r := Request{Offsets: offsets, Format: FormatRun}
 		for k, in := range inputs {
 			bare := withoutPlane(t, plainBytes(t, in.Path), "/host:snapshots")
-			r.Inputs = append(r.Inputs, Input{ID: in.ID, Path: put(t, t.TempDir(), filepath.Base(in.Path), append(bare, readingsOf(j, k, name).Plane(j.ProfileStartNS(k))...))})
+			r.Inputs = append(r.Inputs, Input{ID: in.ID, Path: put(t, t.TempDir(), filepath.Base(in.Path), append(bare, snapshottest.Plane(readingsOf(j, k, name), j.ProfileStartNS(k))...))})
 		}
 		for _, n := range combined(t, 2, into(t, r)).Nodes {
 			if n.TracerLines != 1 || n.BoundNS.Max > 5000 {

@@ -54,15 +54,15 @@ func Stragglers(j *job.Job, req StragglersRequest, stepsOf func(path string) ([]
 	if limit < 0 || limit > 1<<20 {
 		return nil, fault.Usagef("limit is %d, expected 0 to %d", limit, 1<<20)
 	}
-	nodes, out, err := Load(j, req.Inputs, req.loading())
+	nodes, out, err := load(j, req.Inputs, req.loading())
 	if err != nil {
 		return nil, err
 	}
-	defer CloseAll(nodes)
+	defer closeAll(nodes)
 	t := &task{job: j, req: &req.Request, nodes: nodes, doc: &Document{}}
 	t.noteMerged()
 	t.sayLeftOut(out)
-	if t.ref, err = FindReference(nodes, req.Reference); err != nil {
+	if t.ref, err = findReference(nodes, req.Reference); err != nil {
 		return nil, err
 	}
 	made, clocks, err := t.scheduleOf(j.Context())

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/file/filetest"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/straggler"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 	"github.com/prlx-go/prlx/core/trace/aligned"
 )
 

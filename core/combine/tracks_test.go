@@ -99,7 +99,7 @@ func expectCurves(t *testing.T, got curves, node string, m *clock.Map) {
 func TestClocksAreDrawn(t *testing.T) {
 	inputs, _, _ := jax(t, "p2")
 	for name, opt := range map[string]Request{"run": {Format: FormatRun}, "one.xplane.pb": {}, "one.json": {}} {
-		opt.Inputs, opt.Method, opt.BoundStat, opt.Output = inputs, MethodCollectives, true, filepath.Join(t.TempDir(), name)
+		opt.Inputs, opt.Method, opt.BoundStat, opt.Output = inputs, methodCollectives, true, filepath.Join(t.TempDir(), name)
 		doc, evidence, err := Run(job.New(context.Background(), job.Options{Workers: 2}), opt)
 		if err != nil {
 			t.Fatal(err)
@@ -138,7 +138,7 @@ func TestClocksAreDrawn(t *testing.T) {
 // TestClocksAreDrawnElsewhere: tasks of an executor write the same bytes, stats and curves included.
 func TestClocksAreDrawnElsewhere(t *testing.T) {
 	inputs, _, _ := jax(t, "p2")
-	r := Request{Inputs: inputs, Method: MethodCollectives, BoundStat: true, CorrectionStat: true, Output: filepath.Join(t.TempDir(), "run")}
+	r := Request{Inputs: inputs, Method: methodCollectives, BoundStat: true, CorrectionStat: true, Output: filepath.Join(t.TempDir(), "run")}
 	want := combined(t, 2, r)
 	r.Output = filepath.Join(t.TempDir(), "run")
 	got, err := elsewhere(t, job.New(t.Context(), job.Options{Workers: 2}), r, LoadOptions{})

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/file/filetest"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 )
 
 // TestWhatIsNotAlignedIsNotCalledSo: the name that the output gets, the reason, and what to do.

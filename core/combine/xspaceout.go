@@ -63,10 +63,10 @@ func (t *task) measure(name func(k int, e *source.Edit)) ([]measured, error) {
 // eventStats names the stats that the events of node k receive. Where nothing is known of the error of its times, no bound is stated.
 func (t *task) eventStats(k int) (add align.EventStats) {
 	if t.req.CorrectionStat {
-		add.Correction = CorrectionStatName
+		add.Correction = correctionStatName
 	}
 	if t.req.BoundStat && t.nodes[k].absolute && !t.boundUnknown(k) {
-		add.Bound = BoundStatName
+		add.Bound = boundStatName
 	}
 	return add
 }
@@ -182,7 +182,7 @@ func (t *task) writeRun() error {
 		if outputs[k], err = t.writeNode(ctx, k, workers, len(t.parties()) > 1 && t.found == nil, create); err != nil {
 			return err
 		}
-		if n := outputs[k].Bytes; n > MaxSingleBytes {
+		if n := outputs[k].Bytes; n > maxSingleBytes {
 			t.nodes[k].warn("the file of this node has %d bytes: protobuf readers stop at 2 GiB; cut it with a time range", n)
 		}
 		return nil
@@ -258,8 +258,8 @@ func (t *task) writeSingle() error {
 		counters[k] = t.counterPlane(k, names.viewerID())
 		total += parts[k].Bytes() + int64(len(counters[k]))
 	}
-	if total > MaxSingleBytes {
-		return fault.New(fault.Limit, "the combined XSpace would have %d bytes; protobuf readers stop at %d", total, MaxSingleBytes).WithPath(t.req.Output).
+	if total > maxSingleBytes {
+		return fault.New(fault.Limit, "the combined XSpace would have %d bytes; protobuf readers stop at %d", total, maxSingleBytes).WithPath(t.req.Output).
 			WithHint("write a run directory instead (--format run), or cut it with --time-range")
 	}
 	t.stage("write")
@@ -293,7 +293,7 @@ func (t *task) writeSingle() error {
 // shard turns one XSpace into a run directory, of the same name without its ending, when it would hold more devices than trace
 // viewers tell apart in one file. A run directory has no such limit.
 func (t *task) shard() {
-	if t.format != FormatXPlane || t.req.naming != Viewer {
+	if t.format != FormatXPlane || t.req.naming != viewer {
 		return
 	}
 	devices := 0
@@ -339,10 +339,10 @@ func (t *task) rename(names *namer, k int, e *source.Edit) {
 				continue
 			}
 			e.Planes[i].Name, e.Planes[i].ID = &to.name, &to.id
-			if t.req.naming == Tagged {
+			if t.req.naming == tagged {
 				e.Planes[i].SetStats = append(e.Planes[i].SetStats, t.tagStats(n, part)...)
 			}
-			if t.req.naming == ROCmCode && number > 0 && n.parts() == 1 {
+			if t.req.naming == rocmCode && number > 0 && n.parts() == 1 {
 				renumberLines(&p, &e.Planes[i], number)
 			}
 		}

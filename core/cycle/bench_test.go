@@ -4,8 +4,8 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/cycle/kernels"
+	"github.com/prlx-go/prlx/core/testing/cycletest"
 )
 
 // long repeats a case until it has n kernels.

@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/cycle/cycledoc"
-	"github.com/prlx-go/prlx/core/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/cycle/kernels"
 	"github.com/prlx-go/prlx/core/cycle/pairs"
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/testing/cycletest"
 )
 
 func mustCompare(t testing.TB, a, b *Result) *cycledoc.CompareDocument {

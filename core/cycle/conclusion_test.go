@@ -70,7 +70,7 @@ func TestComparisonsWithoutEnoughEvidenceAreNotTheSame(t *testing.T) {
 			tr.Losses.Truncated = true
 			return tr
 		}(), verdict.Differs, "slower"},
-		{"a rank without a file", plain(1, 40, nil, nil), Join([]*kernels.Trace{plain(2, 40, nil, nil), nil}), verdict.Inconclusive, "left out"},
+		{"a rank without a file", plain(1, 40, nil, nil), join([]*kernels.Trace{plain(2, 40, nil, nil), nil}), verdict.Inconclusive, "left out"},
 	} {
 		d := mustCompare(t, mustFind(t, tc.a, Options{}), mustFind(t, tc.b, Options{}))
 		if d.Conclusion.Outcome != tc.want || !strings.Contains(d.Verdict, tc.says) {
@@ -95,9 +95,9 @@ func TestCyclesPassWhereTheyExplainTheTime(t *testing.T) {
 		{"one step", plain(1, 1, nil, nil), verdict.Inconclusive, "nothing repeats"},
 		{"no kernels", &kernels.Trace{}, verdict.Inconclusive, "holds none"},
 		{"a file that was cut", cut, verdict.Inconclusive, "the file is cut"},
-		{"one rank of several is left out", Join([]*kernels.Trace{plain(1, 40, nil, nil), nil}), verdict.Inconclusive, "left out"},
+		{"one rank of several is left out", join([]*kernels.Trace{plain(1, 40, nil, nil), nil}), verdict.Inconclusive, "left out"},
 		{"two ranks of eight", func() *kernels.Trace {
-			tr := Join([]*kernels.Trace{plain(1, 40, nil, nil), plain(2, 40, nil, nil)})
+			tr := join([]*kernels.Trace{plain(1, 40, nil, nil), plain(2, 40, nil, nil)})
 			tr.World = 8
 			return tr
 		}(), verdict.Inconclusive, "6 ranks"},

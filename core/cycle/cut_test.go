@@ -11,11 +11,11 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/cycle/cycledoc"
-	"github.com/prlx-go/prlx/core/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/cycle/kernels"
 	"github.com/prlx-go/prlx/core/cycle/pairs"
 	"github.com/prlx-go/prlx/core/cycle/structure"
-	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/testing/cycletest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 )
 
 // cutTrace is what a recorder that ran from an instant to another one would have seen: kernels that lie inside, and marks that do.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/cycle/cycledoc"
-	"github.com/prlx-go/prlx/core/cycle/cycletest"
+	"github.com/prlx-go/prlx/core/testing/cycletest"
 )
 
 // TestLayersOfExpertsAreNoSteps: where each layer launches the kernels of other experts no two steps have the same kernels. Layers, and two of them

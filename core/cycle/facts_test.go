@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/cycle/cycledoc"
-	"github.com/prlx-go/prlx/core/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/cycle/kernels"
 	"github.com/prlx-go/prlx/core/cycle/naming/phase"
 	"github.com/prlx-go/prlx/core/cycle/rendering"
 	"github.com/prlx-go/prlx/core/cycle/structure"
+	"github.com/prlx-go/prlx/core/testing/cycletest"
 )
 
 // stepped makes a trace of steps of 10 kernels with times that a test sets: kernel k of step s takes dur(s, k) ns.

@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/cycle/cycledoc"
-	"github.com/prlx-go/prlx/core/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/cycle/kernels"
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/testing/cycletest"
 )
 
 // traceOf makes a trace of cases: one device of one rank each.

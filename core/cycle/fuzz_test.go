@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/cycle/cycledoc"
-	"github.com/prlx-go/prlx/core/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/cycle/kernels"
 	"github.com/prlx-go/prlx/core/cycle/structure"
+	"github.com/prlx-go/prlx/core/testing/cycletest"
 )
 
 // check holds what must be true of every document, whatever the trace.

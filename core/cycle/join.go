@@ -46,13 +46,13 @@ func Read(j *job.Job, paths []string, opt ReadOptions) (*kernels.Trace, error) {
 	if read == 0 {
 		return nil, failed
 	}
-	return Join(traces), nil
+	return join(traces), nil
 }
 
-// Join makes one trace of those of several ranks, in the order given, so that their steps are compared. It takes the traces over: their columns
+// join makes one trace of those of several ranks, in the order given, so that their steps are compared. It takes the traces over: their columns
 // are renumbered in place. nil keeps the place of a trace that is not there. A rank that no trace names is the place of its trace in the list; one that two traces name is told in a warning and
 // renumbered alike.
-func Join(traces []*kernels.Trace) *kernels.Trace {
+func join(traces []*kernels.Trace) *kernels.Trace {
 	if len(traces) == 1 {
 		return traces[0]
 	}

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/cycle/kernels"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/testing/cycletest"
 )
 
 func TestTracesOfSeveralRanksAreOne(t *testing.T) {
@@ -26,7 +26,7 @@ func TestTracesOfSeveralRanksAreOne(t *testing.T) {
 	for i := range b.Sequences[0].Name {
 		b.Sequences[0].Name[i]++
 	}
-	apart := mustFind(t, Join([]*kernels.Trace{a, b}), Options{}).Document()
+	apart := mustFind(t, join([]*kernels.Trace{a, b}), Options{}).Document()
 	apart.Input.Names--
 	if !bytes.Equal(encoded(t, together), encoded(t, apart)) {
 		t.Errorf("joined:\n%s\nin one file:\n%s", describeDoc(apart), describeDoc(together))
@@ -40,7 +40,7 @@ func TestRanksThatClashAreRenumberedAndNamed(t *testing.T) {
 	c := cycletest.Make("training", 4, cycletest.Options{Kernels: 2000})
 	a, b := traceOf(c), traceOf(c)
 	b.Marks = []kernels.Mark{{Sequence: 0, Rank: 0, Text: "x", Place: kernels.OnHost}}
-	tr := Join([]*kernels.Trace{a, b})
+	tr := join([]*kernels.Trace{a, b})
 	if tr.Sequences[1].Rank != 1 || len(tr.Warnings) != 1 || tr.Marks[0].Sequence != 1 || tr.Marks[0].Rank != 1 {
 		t.Errorf("rank %d, %v, %+v", tr.Sequences[1].Rank, tr.Warnings, tr.Marks)
 	}

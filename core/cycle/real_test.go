@@ -7,7 +7,7 @@ import (
 	"github.com/prlx-go/prlx/core/cycle"
 	"github.com/prlx-go/prlx/core/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/cycle/kernels"
-	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 )
 
 func documentOf(t *testing.T, name string, opt cycle.Options) *cycledoc.Document {

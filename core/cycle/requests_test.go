@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/cycle/cycletest"
+	"github.com/prlx-go/prlx/core/testing/cycletest"
 )
 
 // inSteps is the share of the time of a case that its steps take: up to the next step where that follows at once, else to the end of the last kernel.

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/cycle/cycledoc"
-	"github.com/prlx-go/prlx/core/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/cycle/kernels"
+	"github.com/prlx-go/prlx/core/testing/cycletest"
 )
 
 // servedTrace makes a trace of a made-up recording of a server.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
-	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
 // benchPair writes a pair of v1 recordings of full warps, 8 of them within the tests, PRLX_BENCH_WARPS in earnest.

@@ -145,7 +145,7 @@ func (r *Result) divergence(row *Row) Divergence {
 	}
 	if at := siteOfRow(row); at != None {
 		s := &r.Sites[at]
-		d.SiteID, d.SourceLocation, d.LocationB, d.Inside, d.SiteKind = s.Name(), s.Location(), s.LocationB(), s.Inside(), s.Kind.String()
+		d.SiteID, d.SourceLocation, d.LocationB, d.Inside, d.SiteKind = s.Name(), s.Location(), s.locationB(), s.inside(), s.Kind.String()
 		if s.Site != nil {
 			d.Function = Demangled(s.Site.Shown().Function)
 		}
@@ -199,7 +199,7 @@ func (r *Result) addDetails(d *Divergence, at int32) {
 	}
 }
 
-func (r *Result) addClusterDetails(d *Divergence, c *ClusterRef) {
+func (r *Result) addClusterDetails(d *Divergence, c *clusterRef) {
 	d.LaneValues = c.Operands
 	if c.Compare != site.NoCompare && len(c.Operands) > 0 {
 		d.Compare = c.Compare.Name()
@@ -315,7 +315,7 @@ func (r *Result) siteSummaries(opt DocumentOptions) []SiteSummary {
 func (r *Result) siteSummary(o *siteOrder) SiteSummary {
 	ref, t := &r.Sites[o.at], &r.Tallies[o.at]
 	s := SiteSummary{
-		SiteID: ref.Name(), SourceLocation: ref.Location(), LocationB: ref.LocationB(), InTrace: ref.Only(), SiteKind: ref.Kind.String(), Divergences: t.Rows, Warps: t.Warps,
+		SiteID: ref.Name(), SourceLocation: ref.Location(), LocationB: ref.locationB(), InTrace: ref.only(), SiteKind: ref.Kind.String(), Divergences: t.Rows, Warps: t.Warps,
 		WarpRanges: ranges(o.warps), Breakdown: breakdown(t.ByKind[:]), Noise: o.noise,
 	}
 	if r.Stats.WarpsCompared > 0 {

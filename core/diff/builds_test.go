@@ -6,7 +6,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/recording/site"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
-	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
 // step is one event of a build: what is computed there, of which kind, and which lanes took it.
@@ -101,7 +101,7 @@ func TestNumbersOfNeighboursProveNothingInV1(t *testing.T) {
 		for i := range sites {
 			at := site.Frame{Function: "k", File: "k.cu", Line: first + uint32(i), Column: 5}
 			sites[i] = site.Site{
-				ID: site.HashID(at.File, at.Function, at.Line, at.Column, site.Branch, i, site.SignExtended), Ordinal: int32(i), Compare: site.NoCompare, Chain: []site.Frame{at},
+				ID: at.Line * 16777619, Ordinal: int32(i), Compare: site.NoCompare, Chain: []site.Frame{at},
 			}
 		}
 		site.AssignKeys(sites)

@@ -143,8 +143,8 @@ func (r *Result) look(ctx context.Context, a, b *warptrace.Trace) (err error) {
 func (r *Result) coverage() Coverage {
 	c := Coverage{ControlFlow: r.flowCoverage(), Outputs: r.outputCoverage(), Values: r.valueCoverage(), Missing: []string{}}
 	for aspect, by := range [aspects]string{c.ControlFlow.By, c.Outputs.By, c.Values.By} {
-		if r.demands(Aspect(aspect)) && (by == byNothing || by == byShape && r.Options.Require.Has(Aspect(aspect)) || by == byRequest && Aspect(aspect) == AspectValues) {
-			c.Missing = append(c.Missing, Aspect(aspect).String())
+		if r.demands(aspectKind(aspect)) && (by == byNothing || by == byShape && r.Options.Require.Has(aspectKind(aspect)) || by == byRequest && aspectKind(aspect) == AspectValues) {
+			c.Missing = append(c.Missing, aspectKind(aspect).String())
 		}
 	}
 	c.Text = c.text()
@@ -153,7 +153,7 @@ func (r *Result) coverage() Coverage {
 
 // demands reports whether an aspect must have been recorded. Format v1 has no place for outputs: what it holds is the coverage, unless
 // outputs were asked for by name.
-func (r *Result) demands(a Aspect) bool {
+func (r *Result) demands(a aspectKind) bool {
 	if a == AspectOutputs && r.Options.Require == 0 && (r.A.Version == 1 || r.B.Version == 1) {
 		return false
 	}

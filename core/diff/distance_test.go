@@ -267,7 +267,7 @@ func TestNaNsOfTwoTypesAreEqualUnlessNoneMayBe(t *testing.T) {
 	must(t, err)
 	single := leftArray{name: "out", typ: "*fp32", size: 4, values: floats32(float32(math.NaN()), 1)}
 	half := leftArray{name: "out", typ: "*fp16", size: 2, values: []uint64{0x7e00, 0x3c00}}
-	for nan, want := range map[NaNPolicy]string{NaNEqual: StatusIdentical, NaNNever: StatusDiverged} {
+	for nan, want := range map[naNPolicy]string{naNEqual: StatusIdentical, naNNever: StatusDiverged} {
 		d := leftApart(t, []leftArray{single}, []leftArray{half}, Options{Values: true, Tolerance: tolerance, NaN: nan})
 		if d.Status != want {
 			t.Errorf("policy %d: %s", nan, d.Verdict)

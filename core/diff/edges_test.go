@@ -133,7 +133,7 @@ func TestSitesComeInTheOrderOfTheirEarliestCause(t *testing.T) {
 	}
 	r := &Result{
 		Rows:  []Row{row(0, 50, 0), row(1, 10, 1), row(2, 2, 0), row(3, 30, 2), row(4, 20, 1)},
-		Sites: []SiteRef{{ID: 0xa}, {ID: 0xb}, {ID: 0xc}}, Tallies: make([]SiteTally, 3),
+		Sites: []SiteRef{{ID: 0xa}, {ID: 0xb}, {ID: 0xc}}, Tallies: make([]siteTally, 3),
 	}
 	var got []string
 	for _, s := range r.siteSummaries(DocumentOptions{}) {
@@ -187,7 +187,7 @@ func TestLanesBeyondASnapshotHaveNoOperands(t *testing.T) {
 func TestTheFirstDivergenceIsNamedAtAnyPlaceOfTheList(t *testing.T) {
 	r := &Result{
 		A: &warptrace.Header{}, B: &warptrace.Header{}, Rows: []Row{{SiteA: 0, SiteB: 0, Warp: 4}, {SiteA: 0, SiteB: 0, Warp: 9}},
-		Sites: []SiteRef{{ID: 0xa}}, Clusters: make([]ClusterRef, 1), Stats: Stats{WarpsDiverged: 2, WarpsCompared: 8},
+		Sites: []SiteRef{{ID: 0xa}}, Clusters: make([]clusterRef, 1), Stats: Stats{WarpsDiverged: 2, WarpsCompared: 8},
 	}
 	for first, want := range map[int32]string{-1: "", 0: "warp 4", 1: "warp 9"} {
 		r.First = first

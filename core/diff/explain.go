@@ -5,22 +5,21 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 )
 
 // The classes of causes, in the order in which documents list them.
 const (
-	ClassGiven     = "given"         // the launches were given other arguments, or the kernel was compiled for other constants
-	ClassRace      = "race"          // an order that nothing fixes: of atomics, of a reduction, of accesses without a barrier
-	ClassPrecision = "precision"     // the same numbers with other rounding
-	ClassLoop      = "loop-bound"    // a loop that runs more or less often
-	ClassIndex     = "index-or-mask" // another element or other lanes
-	ClassStale     = "stale-data"    // memory that was not written yet, or not any more
-	ClassFormula   = "formula"       // something else is computed, which fits none of the others
-	ClassOperation = "operation"     // memory is updated differently
-	ClassUnknown   = "unknown"
+	classGiven     = "given"         // the launches were given other arguments, or the kernel was compiled for other constants
+	classRace      = "race"          // an order that nothing fixes: of atomics, of a reduction, of accesses without a barrier
+	classPrecision = "precision"     // the same numbers with other rounding
+	classLoop      = "loop-bound"    // a loop that runs more or less often
+	classIndex     = "index-or-mask" // another element or other lanes
+	classStale     = "stale-data"    // memory that was not written yet, or not any more
+	classFormula   = "formula"       // something else is computed, which fits none of the others
+	classOperation = "operation"     // memory is updated differently
+	classUnknown   = "unknown"
 )
 
 type class uint8
@@ -37,7 +36,7 @@ const (
 	classes = iota
 )
 
-var classNames = [classes]string{ClassRace, ClassPrecision, ClassLoop, ClassIndex, ClassStale, ClassFormula, ClassOperation, ClassGiven}
+var classNames = [classes]string{classRace, classPrecision, classLoop, classIndex, classStale, classFormula, classOperation, classGiven}
 
 // The thresholds of a verdict: points of the best class, and its lead over the next. docs/concepts/explain.md lists the points.
 const (
@@ -74,14 +73,6 @@ func Explain(j *job.Job, r *Result, a, b *warptrace.Trace, opt Options) (*Explan
 	return why, nil
 }
 
-// ExplainCluster is Explain of the first divergence of a cluster, by its position in r.Clusters; r.Why stays.
-func ExplainCluster(j *job.Job, r *Result, a, b *warptrace.Trace, cluster int, opt Options) (*Explanation, error) {
-	if cluster < 0 || cluster >= len(r.Clusters) {
-		return nil, fault.Usagef("there is no cluster %d; there are %d", cluster, len(r.Clusters))
-	}
-	return explainRow(j, r, a, b, &r.Clusters[cluster].First, opt)
-}
-
 func explainRow(j *job.Job, r *Result, a, b *warptrace.Trace, row *Row, opt Options) (*Explanation, error) {
 	if row != nil && r.A.WaveSize != r.B.WaveSize {
 		return unexplained(row, r), nil
@@ -91,7 +82,7 @@ func explainRow(j *job.Job, r *Result, a, b *warptrace.Trace, row *Row, opt Opti
 		return nil, err
 	}
 	why := conclude(c.gather())
-	if why.Confidence == confidenceStrong && why.Class != ClassGiven && c.code.ok && c.guessed() {
+	if why.Confidence == confidenceStrong && why.Class != classGiven && c.code.ok && c.guessed() {
 		why.Confidence = confidenceLikely
 	}
 	why.Statement, why.Candidates = c.statement(), c.candidates()
@@ -158,7 +149,7 @@ func conclude(findings []finding, earned [classes]bool) *Explanation {
 		why.Confidence = confidenceLikely
 	}
 	if why.Confidence == "" {
-		why.Class, why.Confidence = ClassUnknown, confidenceWeak
+		why.Class, why.Confidence = classUnknown, confidenceWeak
 	}
 	slices.SortStableFunc(why.Considered, func(x, y Ruling) int { return cmp.Compare(y.Score, x.Score) })
 	return why
@@ -180,28 +171,28 @@ func confidence(points, lead int) string {
 func abs(n int) int { return max(n, -n) }
 
 var classPhrases = map[string]string{
-	ClassRace:      "an order that nothing fixes",
-	ClassPrecision: "other rounding of the same numbers",
-	ClassLoop:      "a loop that runs more or less often",
-	ClassIndex:     "another element or other lanes are chosen",
-	ClassStale:     "data that was not written yet, or not any more",
-	ClassFormula:   "another computation, which fits no other class,",
-	ClassGiven:     "other arguments",
-	ClassOperation: "another way to update memory",
+	classRace:      "an order that nothing fixes",
+	classPrecision: "other rounding of the same numbers",
+	classLoop:      "a loop that runs more or less often",
+	classIndex:     "another element or other lanes are chosen",
+	classStale:     "data that was not written yet, or not any more",
+	classFormula:   "another computation, which fits no other class,",
+	classGiven:     "other arguments",
+	classOperation: "another way to update memory",
 }
 
 // summary is the explanation in one sentence.
 func (c *clues) summary(why *Explanation) string {
 	place := c.place()
-	if why.Class == ClassUnknown {
+	if why.Class == classUnknown {
 		text := fmt.Sprintf("what was recorded at %s does not tell the cause", place)
 		if why.Statement != nil {
 			text += fmt.Sprintf("; %s is the statement to look at: %s", c.placeOfStatement(), why.Statement.Why)
 		}
 		return text
 	}
-	if g := c.cause(); g != nil && why.Class == ClassGiven {
-		text := classPhrases[ClassGiven] + ": " + g.Text()
+	if g := c.cause(); g != nil && why.Class == classGiven {
+		text := classPhrases[classGiven] + ": " + g.Text()
 		if g.Note != "" {
 			text += " (" + g.Note + ")"
 		}
@@ -225,7 +216,7 @@ func (c *clues) summary(why *Explanation) string {
 			text += ": " + withoutPoints(r.For[0])
 		}
 	}
-	if other := c.otherwiseGiven(); other != "" && why.Class != ClassGiven {
+	if other := c.otherwiseGiven(); other != "" && why.Class != classGiven {
 		text += "; the launches were also given something else: " + other
 	}
 	return text

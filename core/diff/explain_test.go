@@ -8,11 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/recording/site"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
-	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
 // One warp of 32 lanes, told event by event.
@@ -197,26 +196,26 @@ func stories() map[string]*story {
 	}
 	return map[string]*story{
 		"the bound of a loop": {
-			a: loop(5, 5), b: loop(4, 4), row: branchRow(sLoop, 0), class: ClassLoop, least: confidenceStrong, says: "the bound differs",
+			a: loop(5, 5), b: loop(4, 4), row: branchRow(sLoop, 0), class: classLoop, least: confidenceStrong, says: "the bound differs",
 		},
 		"a loop that compares differently": {
 			a: loop(5, 5), b: append(loop(5, 5)[:5], compareI32(sLoop, all32, same(5), same(5)), compareI32(sLoop, 0, same(6), same(5))),
-			row: branchRow(sLoop, 5), class: ClassLoop, least: confidenceStrong, says: "compares differently",
+			row: branchRow(sLoop, 5), class: classLoop, least: confidenceStrong, says: "compares differently",
 		},
 		"a mask that compares differently": {
 			a:   []told{compareI32(sMask, 1<<16-1, each(func(k int) uint64 { return uint64(k) }), same(16))},
 			b:   []told{compareI32(sMask, 1<<17-1, each(func(k int) uint64 { return uint64(k) }), same(16))},
-			row: branchRow(sMask, 0), class: ClassIndex, least: confidenceStrong, says: "compares differently",
+			row: branchRow(sMask, 0), class: classIndex, least: confidenceStrong, says: "compares differently",
 		},
 		"a mask with another bound": {
 			a:   []told{compareI32(sMask, 1<<16-1, each(func(k int) uint64 { return uint64(k) }), same(16))},
 			b:   []told{compareI32(sMask, 1<<20-1, each(func(k int) uint64 { return uint64(k) }), same(20))},
-			row: branchRow(sMask, 0), class: ClassIndex, least: confidenceStrong, says: "indices and arguments alone",
+			row: branchRow(sMask, 0), class: classIndex, least: confidenceStrong, says: "indices and arguments alone",
 		},
 		"another address": {
 			a:   []told{load(address, each(lane)), compareI32(sData, 3, each(lane), same(100))},
 			b:   []told{load(each(func(k int) uint64 { return 0x1040 + 4*uint64(k) }), same(9)), compareI32(sData, 1, same(9), same(100))},
-			row: branchRow(sData, 1), class: ClassIndex, least: confidenceStrong, says: "other addresses are accessed at k.cu:13",
+			row: branchRow(sData, 1), class: classIndex, least: confidenceStrong, says: "other addresses are accessed at k.cu:13",
 		},
 		"the order of atomics": {
 			a: []told{atomic(same(1), each(lane)), compareI32(sTicket, 3, each(lane), same(0))},
@@ -224,41 +223,41 @@ func stories() map[string]*story {
 				atomic(same(1), each(func(k int) uint64 { return lane(31 - k) })),
 				compareI32(sTicket, 1, each(func(k int) uint64 { return lane(31 - k) }), same(0)),
 			},
-			row: branchRow(sTicket, 1), class: ClassRace, least: confidenceStrong, says: "did the same and found another value",
+			row: branchRow(sTicket, 1), class: classRace, least: confidenceStrong, says: "did the same and found another value",
 		},
 		"half precision": {
 			a:   []told{sum(third), {site: sSumTest, taken: 1, typ: warptrace.TypeF32, lhs: third, rhs: same(0)}},
 			b:   []told{sum(halves), {site: sSumTest, taken: 3, typ: warptrace.TypeF32, lhs: halves, rhs: same(0)}},
-			row: branchRow(sSumTest, 1), class: ClassPrecision, least: confidenceLikely, says: "at most 10 digits",
+			row: branchRow(sSumTest, 1), class: classPrecision, least: confidenceLikely, says: "at most 10 digits",
 		},
 		"the order of a sum": {
 			a:      []told{{site: sSumTest, taken: 1, typ: warptrace.TypeF32, lhs: third, rhs: same(0)}},
 			b:      []told{{site: sSumTest, taken: 3, typ: warptrace.TypeF32, lhs: each(func(k int) uint64 { return third[k] + 1 }), rhs: same(0)}},
 			row:    branchRow(sSumTest, 0),
-			module: [2]string{"aa", "aa"}, digest: 7, class: ClassRace, least: confidenceLikely, says: "comes out of a reduction",
+			module: [2]string{"aa", "aa"}, digest: 7, class: classRace, least: confidenceLikely, says: "comes out of a reduction",
 		},
 		"the round before": {
 			a: append(staleA, compareI32(sData, 1, values(6), same(100))), b: append(staleB, compareI32(sData, 3, values(5), same(100))),
-			row: branchRow(sData, 6), class: ClassStale, least: confidenceLikely, says: "had read one pass before",
+			row: branchRow(sData, 6), class: classStale, least: confidenceLikely, says: "had read one pass before",
 		},
 		"what a register held": {
 			a:   []told{compareI32(sBest, all32, each(lane), same(0))},
 			b:   []told{compareI32(sBest, 0, each(lane), each(func(k int) uint64 { return scramble(uint64(k)) & (1<<31 - 1) }))},
-			row: branchRow(sBest, 0), class: ClassStale, least: confidenceStrong, says: "is one constant on one side",
+			row: branchRow(sBest, 0), class: classStale, least: confidenceStrong, says: "is one constant on one side",
 		},
 		"memory that nobody wrote": {
 			a:   []told{load(address, each(lane)), compareI32(sData, 3, each(lane), same(100))},
 			b:   []told{load(address, same(0xcdcdcdcd)), compareI32(sData, 1, same(0xcdcdcdcd), same(100))},
-			row: branchRow(sData, 1), class: ClassStale, least: confidenceLikely, says: "as memory that nobody wrote does",
+			row: branchRow(sData, 1), class: classStale, least: confidenceLikely, says: "as memory that nobody wrote does",
 		},
 		"decisions alone": {
 			a: []told{{site: sData, taken: 1}}, b: []told{{site: sData, taken: 3}},
-			row: branchRow(sData, 0), class: ClassUnknown, least: confidenceWeak,
+			row: branchRow(sData, 0), class: classUnknown, least: confidenceWeak,
 		},
 		"data alone": {
 			a:   []told{load(address, each(lane)), compareI32(sData, 3, each(lane), same(100))},
 			b:   []told{load(address, each(func(k int) uint64 { return lane(k) * 77 })), compareI32(sData, 1, each(func(k int) uint64 { return lane(k) * 77 }), same(100))},
-			row: branchRow(sData, 1), class: ClassUnknown, least: confidenceWeak,
+			row: branchRow(sData, 1), class: classUnknown, least: confidenceWeak,
 		},
 	}
 }
@@ -314,7 +313,7 @@ func TestTheOrderOfTheRulesMeansNothing(t *testing.T) {
 func TestTheSameBuildOnTheSameArgumentsCannotChoose(t *testing.T) {
 	s := stories()["the bound of a loop"]
 	s.module, s.digest = [2]string{"aa", "aa"}, 7
-	if why := s.explain(t); why.Class != ClassUnknown {
+	if why := s.explain(t); why.Class != classUnknown {
 		t.Errorf("%s, although nothing in the program or its arguments can have changed the bound: %+v", why.Class, why.Considered)
 	}
 }
@@ -367,7 +366,7 @@ func TestWarpsOfTwoWidthsAreNotExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	why, err := Explain(nil, r, a, b, opt)
-	if err != nil || why == nil || why.Class != ClassUnknown || len(why.Missing) != 1 || !strings.Contains(why.Summary, "32 and 64 lanes") {
+	if err != nil || why == nil || why.Class != classUnknown || len(why.Missing) != 1 || !strings.Contains(why.Summary, "32 and 64 lanes") {
 		t.Errorf("got %+v, %v", why, err)
 	}
 }
@@ -380,16 +379,13 @@ func TestEveryClusterCanBeExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range r.Clusters {
-		why, err := ExplainCluster(nil, r, x, y, i, Options{})
-		if err != nil || why.Class != bug.Class && why.Class != ClassUnknown {
+		why, err := explainRow(nil, r, x, y, &r.Clusters[i].First, Options{})
+		if err != nil || why.Class != bug.Class && why.Class != classUnknown {
 			t.Errorf("cluster %d: %+v, %v", i, why, err)
 		}
 	}
 	if r.Why != nil {
 		t.Error("the explanation of a cluster was kept as that of the first divergence")
-	}
-	if _, err := ExplainCluster(nil, r, x, y, len(r.Clusters), Options{}); !fault.Is(err, fault.Usage) {
-		t.Errorf("a cluster that is not there: got %v", err)
 	}
 }
 
@@ -402,7 +398,7 @@ func TestOtherContentsUnderAnAtomicAreNotAStrongRace(t *testing.T) {
 		t.Errorf("%s (%s), although no other lane or warp found these values: %+v", why.Class, why.Confidence, why.Considered)
 	}
 	s.module, s.digest = [2]string{"aa", "aa"}, 7
-	if why := s.explain(t); why.Class != ClassRace {
+	if why := s.explain(t); why.Class != classRace {
 		t.Errorf("%s, although the same build on the same arguments can differ in order alone: %+v", why.Class, why.Considered)
 	}
 }

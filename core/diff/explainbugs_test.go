@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
 // seededBug runs a generated program without and with a bug.
@@ -39,9 +39,9 @@ func (c *confusion) add(bug *warptracetest.Bug, why *Explanation) {
 	switch {
 	case why.Class == bug.Class:
 		c.right++
-	case why.Class != ClassUnknown && why.Confidence != confidenceWeak:
+	case why.Class != classUnknown && why.Confidence != confidenceWeak:
 		c.sure++
-	case why.Class != ClassUnknown:
+	case why.Class != classUnknown:
 		c.wrong++
 	}
 }
@@ -49,7 +49,7 @@ func (c *confusion) add(bug *warptracetest.Bug, why *Explanation) {
 // String is the table that docs/concepts/explain.md tells readers to print.
 func (c *confusion) String() string {
 	var b strings.Builder
-	columns := append(slices.Clone(classNames[:]), ClassUnknown)
+	columns := append(slices.Clone(classNames[:]), classUnknown)
 	fmt.Fprintf(&b, "%-10s", "bug")
 	for _, name := range columns {
 		fmt.Fprintf(&b, " %13s", name)
@@ -101,7 +101,7 @@ func TestClassesOfSeededBugs(t *testing.T) {
 						continue // a bug that changes values only, and values are not compared
 					}
 					table.add(bug, why)
-					if why.Class != bug.Class && why.Class != ClassUnknown {
+					if why.Class != bug.Class && why.Class != classUnknown {
 						t.Logf("%s, seed %d: %s (%s): %s\n%+v", name, seed, why.Class, why.Confidence, why.Summary, why.Considered)
 					}
 				}

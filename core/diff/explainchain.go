@@ -67,7 +67,7 @@ func (c *clues) decision() Link {
 		l.Text = "the warp goes on at another site in B"
 	case RowExtraEvents:
 		side := "B"
-		if c.row.InA() {
+		if c.row.inA() {
 			side = "A"
 		}
 		l.Text = fmt.Sprintf("%s only in %s", counted(int64(max(c.row.Count, c.row.CountB)), "event"), side)

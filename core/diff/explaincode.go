@@ -314,7 +314,7 @@ func nearly(x, y float64) bool { return max(x-y, y-x) <= max(max(x, -x), max(y, 
 // ruleGiven: both builds compute the same, and the memory that they were given held something else.
 func ruleGiven(c *clues) []finding {
 	g := c.code.given
-	if g == nil || g.What != GivenContents || !g.filled {
+	if g == nil || g.What != givenContents || !g.filled {
 		return nil
 	}
 	text := fmt.Sprintf("both builds compute the same on the way to what differs, and %s, which the kernel reads and writes, held something else when it was launched", clippedWord(g.Name))

@@ -77,10 +77,10 @@ func TestTheStatementIsNamedWhereEveryWarpWentTheSameWay(t *testing.T) {
 		line, side string
 		class, why string
 	}{
-		{"another formula", textsOf(), textsOf("v * 2.0", "v * v", "add.f32 %r3", "mul.f32 %r3"), "k.py:k:13:0", "B", ClassFormula, "it was changed, and computes"},
-		{"another address", textsOf(), textsOf("x + i)", "x + 2 * i)", "%r1, 4, %rd1", "%r1, 8, %rd1"), "k.py:k:12:0", "B", ClassIndex, "it was changed, and computes"},
-		{"a changed line without effect", textsOf(), textsOf("tl.arange(0, B)", "tl.arange(0, B + 0)", "v * 2.0", "v * v", "add.f32 %r3", "mul.f32 %r3"), "k.py:k:13:0", "B", ClassFormula, "it was changed, and computes"},
-		{"code alone", &warptrace.Texts{Code: textsOf().Code}, &warptrace.Texts{Code: textsOf("add.f32 %r3", "mul.f32 %r3").Code}, "k.py:k:13:0", "B", ClassFormula, "its code computes something else"},
+		{"another formula", textsOf(), textsOf("v * 2.0", "v * v", "add.f32 %r3", "mul.f32 %r3"), "k.py:k:13:0", "B", classFormula, "it was changed, and computes"},
+		{"another address", textsOf(), textsOf("x + i)", "x + 2 * i)", "%r1, 4, %rd1", "%r1, 8, %rd1"), "k.py:k:12:0", "B", classIndex, "it was changed, and computes"},
+		{"a changed line without effect", textsOf(), textsOf("tl.arange(0, B)", "tl.arange(0, B + 0)", "v * 2.0", "v * v", "add.f32 %r3", "mul.f32 %r3"), "k.py:k:13:0", "B", classFormula, "it was changed, and computes"},
+		{"code alone", &warptrace.Texts{Code: textsOf().Code}, &warptrace.Texts{Code: textsOf("add.f32 %r3", "mul.f32 %r3").Code}, "k.py:k:13:0", "B", classFormula, "its code computes something else"},
 	} {
 		why, _ := whyOf(t, storing(1, c.a), storing(7, c.b))
 		if why == nil || why.Statement == nil || why.Statement.SourceLocation != c.line || why.Statement.Side != c.side || why.Class != c.class ||
@@ -104,11 +104,11 @@ func TestMemoryThatHeldSomethingElse(t *testing.T) {
 	}
 	a.arguments, b.arguments = argument(1), argument(2)
 	why, _ := whyOf(t, a, b)
-	if why.Class != ClassStale || why.Statement == nil || why.Statement.SourceLocation != "k.py:k:12:0" || !strings.Contains(why.Statement.Why, "first to read x") {
+	if why.Class != classStale || why.Statement == nil || why.Statement.SourceLocation != "k.py:k:12:0" || !strings.Contains(why.Statement.Why, "first to read x") {
 		t.Errorf("got %+v, statement %+v", why, why.Statement)
 	}
 	b.arguments = argument(1)
-	if why, _ = whyOf(t, a, b); why.Class != ClassUnknown || why.Statement != nil {
+	if why, _ = whyOf(t, a, b); why.Class != classUnknown || why.Statement != nil {
 		t.Errorf("of the same contents: got %+v, statement %+v", why, why.Statement)
 	}
 }

@@ -28,7 +28,7 @@ func TestWhatACheckFoundOnOneSideTellsTheStatement(t *testing.T) {
 		a, b := storing(1, textsOf()), storing(7, texts)
 		a.findings, b.findings = c.a, c.b
 		why, _ := whyOf(t, a, b)
-		if why == nil || why.Statement == nil || why.Statement.SourceLocation != c.line || why.Class != ClassIndex || why.Confidence == confidenceStrong {
+		if why == nil || why.Statement == nil || why.Statement.SourceLocation != c.line || why.Class != classIndex || why.Confidence == confidenceStrong {
 			t.Errorf("%s: got %+v, statement %+v", name, why, why.Statement)
 			continue
 		}
@@ -44,7 +44,7 @@ func TestWhatACheckFoundOnOneSideTellsTheStatement(t *testing.T) {
 
 // TestRacesAndStaleMemoryAreEvidenceForTheirClasses: what a check finds is of the kind that its class is about.
 func TestRacesAndStaleMemoryAreEvidenceForTheirClasses(t *testing.T) {
-	for check, want := range map[string]string{"shared-race": ClassRace, "uninitialised-shared": ClassStale, "misaligned": ClassIndex, "assert": ""} {
+	for check, want := range map[string]string{"shared-race": classRace, "uninitialised-shared": classStale, "misaligned": classIndex, "assert": ""} {
 		a, b := storing(1, textsOf()), storing(7, textsOf("v * 2.0", "v * v", "add.f32 %r3", "mul.f32 %r3"))
 		b.findings = []warptrace.Finding{{Check: check, Site: 4, Function: "k", File: "k.py", Line: 14, Count: 1, Message: "m"}}
 		why, r := whyOf(t, a, b)

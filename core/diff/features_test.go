@@ -8,7 +8,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/recording/site"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
-	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
 // passed is one event of a recording written down by hand.
@@ -198,7 +198,7 @@ func TestAReorderedWarpIsOfNoClusterOfOthers(t *testing.T) {
 	other := slices.Clone(reordered)
 	other[5].active = 0xff
 	r := compared(t, byHand(t, 32, 0, events, events), byHand(t, 32, 0, reordered, other), Options{}, 1)
-	var of [2]*ClusterRef
+	var of [2]*clusterRef
 	for i := range r.Clusters {
 		for _, warp := range r.Clusters[i].Warps {
 			of[warp] = &r.Clusters[i]

@@ -70,25 +70,25 @@ func (s WarpSet) Has(warp uint64) bool {
 // String is the spelling that it was parsed from.
 func (s WarpSet) String() string { return s.text }
 
-// KindSet is a set of kinds of divergences. The zero KindSet holds every kind.
-type KindSet uint8
+// kindSet is a set of kinds of divergences. The zero kindSet holds every kind.
+type kindSet uint8
 
-// The numbers in a KindSet of the kinds that are not rows.
+// The numbers in a kindSet of the kinds that are not rows.
 const (
 	kindOutput RowKind = rowKinds + iota
 	kindStore
 	kindFinding
 )
 
-// kindNames are the kinds in a KindSet, by number.
+// kindNames are the kinds in a kindSet, by number.
 var kindNames = [...]string{
 	KindBranch, KindActiveMask, KindValue, KindPath, KindExtraEvents, kindOutput: KindOutput, kindStore: KindStore, kindFinding: KindFinding,
 }
 
 // ParseKinds reads names of kinds, in any case: Branch, ActiveMask (active-mask, mask), Value, Path, ExtraEvents (extra-events, extra),
 // Output, Store, Finding.
-func ParseKinds(names []string) (KindSet, error) {
-	var s KindSet
+func ParseKinds(names []string) (kindSet, error) {
+	var s kindSet
 	for _, name := range names {
 		kind, ok := kindOf(name)
 		if !ok {
@@ -116,19 +116,8 @@ func kindOf(name string) (RowKind, bool) {
 	return 0, false
 }
 
-// Has reports whether the set holds a kind.
-func (s KindSet) Has(k RowKind) bool { return s == 0 || s>>k&1 != 0 }
-
-// Names lists the kinds that were asked for, none when every kind is in the set.
-func (s KindSet) Names() []string {
-	var names []string
-	for k, name := range kindNames {
-		if s>>k&1 != 0 {
-			names = append(names, name)
-		}
-	}
-	return names
-}
+// has reports whether the set holds a kind.
+func (s kindSet) has(k RowKind) bool { return s == 0 || s>>k&1 != 0 }
 
 func compareOrdered[T uint64 | int64 | int | int32 | uint32](a, b T) int {
 	switch {

@@ -163,7 +163,7 @@ func (g *gathering) tally(r *Row) {
 	g.r.Stats.ByKind[r.Kind]++
 	at := siteOfRow(r)
 	for len(g.r.Tallies) <= int(at) {
-		g.r.Tallies = append(g.r.Tallies, SiteTally{})
+		g.r.Tallies = append(g.r.Tallies, siteTally{})
 		g.lastWarp = append(g.lastWarp, math.MaxUint64)
 	}
 	t := &g.r.Tallies[at]
@@ -188,7 +188,7 @@ func (g *gathering) cluster(d *warpDiff) int32 {
 		}
 		at = int32(len(g.r.Clusters))
 		g.clusters[key] = at
-		c := ClusterRef{At: -1, Rows: int32(len(d.rows)), Reordered: d.reordered}
+		c := clusterRef{At: -1, Rows: int32(len(d.rows)), Reordered: d.reordered}
 		for k := range d.rows {
 			c.ByKind[d.rows[k].Kind]++
 		}
@@ -227,7 +227,7 @@ func (g *gathering) done() {
 		g.parts[i] = nil
 	}
 	for len(r.Tallies) < len(r.Sites) {
-		r.Tallies = append(r.Tallies, SiteTally{})
+		r.Tallies = append(r.Tallies, siteTally{})
 	}
 	g.follow()
 	order := make([]int32, len(r.Clusters))
@@ -240,7 +240,7 @@ func (g *gathering) done() {
 		return cmp.Or(g.causes[x].before(g.causes[y], r.Clusters[x].Follows, r.Clusters[y].Follows), cmp.Compare(x, y))
 	})
 	to := make([]int32, len(order))
-	clusters := make([]ClusterRef, 0, min(len(order), g.opt.MaxClusters))
+	clusters := make([]clusterRef, 0, min(len(order), g.opt.MaxClusters))
 	for id, old := range order {
 		to[old] = -1
 		if id < g.opt.MaxClusters {

@@ -24,39 +24,39 @@ type Given struct {
 // What can differ of what was given, in the order in which documents list it: first what the kernel is compiled for and computes with, last
 // what it merely reads.
 const (
-	GivenType      = "type"
-	GivenValue     = "value"
-	GivenConstant  = "constant"
-	GivenPlace     = "place" // where in its memory a view begins
-	GivenAlignment = "alignment"
-	GivenSpecial   = "specialisation"
-	GivenStrides   = "strides"
-	GivenShape     = "shape"
-	GivenGrid      = "grid"
-	GivenPointees  = "points at"
-	GivenContents  = "contents"
+	givenType      = "type"
+	givenValue     = "value"
+	givenConstant  = "constant"
+	givenPlace     = "place" // where in its memory a view begins
+	givenAlignment = "alignment"
+	givenSpecial   = "specialisation"
+	givenStrides   = "strides"
+	givenShape     = "shape"
+	givenGrid      = "grid"
+	givenPointees  = "points at"
+	givenContents  = "contents"
 )
 
 var givenOrder = []string{
-	GivenType, GivenValue, GivenConstant, GivenPlace, GivenAlignment, GivenSpecial, GivenStrides, GivenGrid, GivenPointees, GivenShape, GivenContents,
+	givenType, givenValue, givenConstant, givenPlace, givenAlignment, givenSpecial, givenStrides, givenGrid, givenPointees, givenShape, givenContents,
 }
 
 // isData reports whether it is what the kernel reads and not what it is launched with.
 func (g *Given) isData() bool {
-	return g.What == GivenContents || g.What == GivenPointees || g.What == GivenShape
+	return g.What == givenContents || g.What == givenPointees || g.What == givenShape
 }
 
 // Text is it in words: "x is *fp32 in A and *fp16 in B".
 func (g *Given) Text() string {
 	name := clippedWord(g.Name)
 	switch g.What {
-	case GivenContents:
+	case givenContents:
 		return name + " held something else when the kernel was launched"
-	case GivenPointees:
+	case givenPointees:
 		return name + " is a table of pointers, and what they point at differs"
-	case GivenType, GivenValue, GivenConstant:
+	case givenType, givenValue, givenConstant:
 		return fmt.Sprintf("%s is %s in A and %s in B", name, orNothing(g.A), orNothing(g.B))
-	case GivenPlace:
+	case givenPlace:
 		return fmt.Sprintf("%s begins %s into its memory in A and %s in B", name, g.A, g.B)
 	}
 	return fmt.Sprintf("the %s of %s: %s in A and %s in B", g.What, name, orNothing(g.A), orNothing(g.B))
@@ -81,17 +81,17 @@ func givenOf(r *Result, a, b *warptrace.Header) []Given {
 		if k := argumentOf(b, x.Name); k >= 0 {
 			g.argument(x, &b.Arguments[k], [2]int{i, k})
 		} else if known {
-			g.add(x.Name, GivenValue, cmp.Or(x.Value, x.Type), g.constant(1, x.Name), [2]int{i, -1})
+			g.add(x.Name, givenValue, cmp.Or(x.Value, x.Type), g.constant(1, x.Name), [2]int{i, -1})
 		}
 	}
 	for k := range b.Arguments {
 		if y := &b.Arguments[k]; known && argumentOf(a, y.Name) < 0 {
-			g.add(y.Name, GivenValue, g.constant(0, y.Name), cmp.Or(y.Value, y.Type), [2]int{-1, k})
+			g.add(y.Name, givenValue, g.constant(0, y.Name), cmp.Or(y.Value, y.Type), [2]int{-1, k})
 		}
 	}
 	g.constants()
 	if a.Grid != b.Grid {
-		g.add("the launch", GivenGrid, sizeText(a.Grid), sizeText(b.Grid), [2]int{-1, -1})
+		g.add("the launch", givenGrid, sizeText(a.Grid), sizeText(b.Grid), [2]int{-1, -1})
 	}
 	slices.SortStableFunc(g.found, func(x, y Given) int {
 		return cmp.Compare(slices.Index(givenOrder, x.What), slices.Index(givenOrder, y.What))
@@ -120,19 +120,19 @@ func (g *givens) add(name, what, a, b string, at [2]int) {
 func (g *givens) argument(x, y *warptrace.Argument, at [2]int) {
 	switch {
 	case x.Type != y.Type:
-		g.add(x.Name, GivenType, typed(x), typed(y), at)
+		g.add(x.Name, givenType, typed(x), typed(y), at)
 	case x.Value != y.Value:
-		g.add(x.Name, GivenValue, x.Value, y.Value, at)
+		g.add(x.Name, givenValue, x.Value, y.Value, at)
 	}
 	n := len(g.found)
 	if x.Aligned > 0 && y.Aligned > 0 && x.Offset != y.Offset {
-		g.add(x.Name, GivenPlace, counted(int64(x.Offset), "byte"), counted(int64(y.Offset), "byte"), at)
+		g.add(x.Name, givenPlace, counted(int64(x.Offset), "byte"), counted(int64(y.Offset), "byte"), at)
 	}
 	if x.Aligned > 0 && y.Aligned > 0 && x.Aligned != y.Aligned {
-		g.add(x.Name, GivenAlignment, counted(int64(x.Aligned), "byte"), counted(int64(y.Aligned), "byte"), at)
+		g.add(x.Name, givenAlignment, counted(int64(x.Aligned), "byte"), counted(int64(y.Aligned), "byte"), at)
 	}
 	if x.Special != y.Special && len(g.found) == n && x.Value == y.Value && x.Type == y.Type {
-		g.add(x.Name, GivenSpecial, x.Special, y.Special, at)
+		g.add(x.Name, givenSpecial, x.Special, y.Special, at)
 	}
 	for i := range g.found {
 		if f := &g.found[i]; f.at == at && x.Special != y.Special {
@@ -140,16 +140,16 @@ func (g *givens) argument(x, y *warptrace.Argument, at [2]int) {
 		}
 	}
 	if len(x.Shape) > 0 && len(y.Shape) > 0 && !slices.Equal(x.Shape, y.Shape) {
-		g.add(x.Name, GivenShape, extents(x.Shape), extents(y.Shape), at)
+		g.add(x.Name, givenShape, extents(x.Shape), extents(y.Shape), at)
 	} else if len(x.Shape) > 0 && len(y.Shape) > 0 && !slices.Equal(x.Strides, y.Strides) {
-		g.add(x.Name, GivenStrides, extents(x.Strides), extents(y.Strides), at)
+		g.add(x.Name, givenStrides, extents(x.Strides), extents(y.Strides), at)
 	}
 	switch {
 	case x.Type != y.Type || x.Digest == 0 || y.Digest == 0 || x.Digest == y.Digest:
 	case x.Points > 0 && y.Points > 0:
-		g.add(x.Name, GivenPointees, counted(int64(x.Points), "pointer"), counted(int64(y.Points), "pointer"), at)
+		g.add(x.Name, givenPointees, counted(int64(x.Points), "pointer"), counted(int64(y.Points), "pointer"), at)
 	default:
-		g.add(x.Name, GivenContents, fmt.Sprintf("0x%016x", x.Digest), fmt.Sprintf("0x%016x", y.Digest), at)
+		g.add(x.Name, givenContents, fmt.Sprintf("0x%016x", x.Digest), fmt.Sprintf("0x%016x", y.Digest), at)
 	}
 }
 
@@ -190,9 +190,9 @@ func (g *givens) constants() {
 		return
 	}
 	for _, c := range g.r.Changes.Constants {
-		at := slices.IndexFunc(g.found, func(f Given) bool { return f.Name == c.Name && f.What == GivenValue })
+		at := slices.IndexFunc(g.found, func(f Given) bool { return f.Name == c.Name && f.What == givenValue })
 		if at < 0 {
-			g.add(c.Name, GivenConstant, c.A, c.B, [2]int{-1, -1})
+			g.add(c.Name, givenConstant, c.A, c.B, [2]int{-1, -1})
 			continue
 		}
 		f := &g.found[at]
@@ -227,7 +227,7 @@ func (c *clues) cause() *Given {
 	first := 0
 	for i := range c.given {
 		g := &c.given[i]
-		if g.isData() && (g.What == GivenShape || c.writes(g.Name)) {
+		if g.isData() && (g.What == givenShape || c.writes(g.Name)) {
 			continue
 		}
 		if best != nil && g.isData() != best.isData() {
@@ -262,7 +262,7 @@ func ruleOtherArguments(c *clues) []finding {
 	}
 	text := c.whatIsSame() + " is the same, and " + g.Text()
 	points := 10
-	if g.isData() || g.What == GivenValue || g.What == GivenGrid {
+	if g.isData() || g.What == givenValue || g.What == givenGrid {
 		points = 7 // runs of other numbers need not agree, and what else is wrong can hide behind that
 	}
 	found := []finding{{given, points, text}}
@@ -290,7 +290,7 @@ func (c *clues) givenLinks() []Link {
 	var links []Link
 	for i := range c.given {
 		what := "argument"
-		if c.given[i].What == GivenConstant {
+		if c.given[i].What == givenConstant {
 			what = "constant"
 		}
 		links = append(links, Link{What: what, Text: c.given[i].Text(), Recorded: true})
@@ -301,7 +301,7 @@ func (c *clues) givenLinks() []Link {
 // otherwiseGiven says what else differs of what was given, for a cause in the code; "" nothing.
 func (c *clues) otherwiseGiven() string {
 	for i := range c.given {
-		if g := &c.given[i]; !g.isData() && g.What != GivenGrid {
+		if g := &c.given[i]; !g.isData() && g.What != givenGrid {
 			return g.Text()
 		}
 	}

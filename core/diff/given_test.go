@@ -28,17 +28,17 @@ func TestWhatWasGivenIsNamedByItsProperty(t *testing.T) {
 		text   string
 		note   string
 	}{
-		"type": {func(b *warptrace.Header) { x(b).Type, x(b).Digest = "*fp16", 9 }, GivenType, "x is *fp32 in A and *fp16 in B", ""},
+		"type": {func(b *warptrace.Header) { x(b).Type, x(b).Digest = "*fp16", 9 }, givenType, "x is *fp32 in A and *fp16 in B", ""},
 		"value": {
-			func(b *warptrace.Header) { b.Arguments[1].Value, b.Arguments[1].Special = "31", "" }, GivenValue, "n is 32 in A and 31 in B",
+			func(b *warptrace.Header) { b.Arguments[1].Value, b.Arguments[1].Special = "31", "" }, givenValue, "n is 32 in A and 31 in B",
 			"compiled as divisible by 16 in A, as any value in B",
 		},
-		"place":     {func(b *warptrace.Header) { x(b).Offset = 64 }, GivenPlace, "x begins 0 bytes into its memory in A and 64 bytes in B", ""},
-		"alignment": {func(b *warptrace.Header) { x(b).Aligned = 4 }, GivenAlignment, "the alignment of x: 16 bytes in A and 4 bytes in B", ""},
-		"strides":   {func(b *warptrace.Header) { x(b).Strides = []int64{1, 4} }, GivenStrides, "the strides of x: 8 x 1 in A and 1 x 4 in B", ""},
-		"shape":     {func(b *warptrace.Header) { x(b).Shape = []uint64{4, 9} }, GivenShape, "the shape of x: 4 x 8 in A and 4 x 9 in B", ""},
-		"contents":  {func(b *warptrace.Header) { x(b).Digest = 9 }, GivenContents, "x held something else when the kernel was launched", ""},
-		"grid":      {func(b *warptrace.Header) { b.Grid = [3]uint32{2, 1, 1} }, GivenGrid, "the grid of the launch: 1 x 1 x 1 in A and 2 x 1 x 1 in B", ""},
+		"place":     {func(b *warptrace.Header) { x(b).Offset = 64 }, givenPlace, "x begins 0 bytes into its memory in A and 64 bytes in B", ""},
+		"alignment": {func(b *warptrace.Header) { x(b).Aligned = 4 }, givenAlignment, "the alignment of x: 16 bytes in A and 4 bytes in B", ""},
+		"strides":   {func(b *warptrace.Header) { x(b).Strides = []int64{1, 4} }, givenStrides, "the strides of x: 8 x 1 in A and 1 x 4 in B", ""},
+		"shape":     {func(b *warptrace.Header) { x(b).Shape = []uint64{4, 9} }, givenShape, "the shape of x: 4 x 8 in A and 4 x 9 in B", ""},
+		"contents":  {func(b *warptrace.Header) { x(b).Digest = 9 }, givenContents, "x held something else when the kernel was launched", ""},
+		"grid":      {func(b *warptrace.Header) { b.Grid = [3]uint32{2, 1, 1} }, givenGrid, "the grid of the launch: 1 x 1 x 1 in A and 2 x 1 x 1 in B", ""},
 	} {
 		a, b := headers(c.change)
 		found := givenOf(&Result{}, a, b)
@@ -53,7 +53,7 @@ func TestWhatARecordingDoesNotSayIsNoDifference(t *testing.T) {
 		b.Arguments[0] = warptrace.Argument{Name: "x", Type: "*fp32"}
 		b.Arguments[1].Special = "divisible by 16"
 	})
-	if found := givenOf(&Result{}, a, b); len(found) != 1 || found[0].What != GivenSpecial {
+	if found := givenOf(&Result{}, a, b); len(found) != 1 || found[0].What != givenSpecial {
 		t.Errorf("an array of which one side says nothing: got %+v", found)
 	}
 	b.Arguments = nil

@@ -9,18 +9,18 @@ import (
 // words it anew.
 type Headline struct {
 	Word string `json:"word"` // "SAME", "DIVERGED", ...
-	Tone Tone   `json:"tone"`
+	Tone tone   `json:"tone"`
 	Gate string `json:"gate"` // the line of prlx assert, as original prlx 0.5 prints it
 }
 
-// Tone is how a headline is shown: in which colour, for one.
-type Tone string
+// tone is how a headline is shown: in which colour, for one.
+type tone string
 
 // The tones.
 const (
-	ToneGood    Tone = "good"
-	ToneLimited Tone = "limited" // it passes, or could, and is not simply the same
-	ToneBad     Tone = "bad"
+	ToneGood    tone = "good"
+	ToneLimited tone = "limited" // it passes, or could, and is not simply the same
+	ToneBad     tone = "bad"
 )
 
 // HeadlineOf is the headline of a status that passes or does not, with so many divergences that count of those that are allowed.
@@ -30,7 +30,7 @@ func HeadlineOf(status string, passed bool, counting int64, allowed Allowed) *He
 	return h
 }
 
-func wordOf(status string, passed bool) (string, Tone) {
+func wordOf(status string, passed bool) (string, tone) {
 	switch {
 	case status == StatusIdentical:
 		return "SAME", ToneGood

@@ -270,7 +270,7 @@ func (m *measure) element(e *element, va, vb uint64, out *measured) {
 // sameFloats measures two floats of one type, whose bits differ.
 func (m *measure) sameFloats(e *element, va, vb uint64, out *measured) {
 	out.mismatched++
-	if !m.tolerates || !m.opt.Tolerance.Same(m.kind, va, vb, m.opt.NaN) {
+	if !m.tolerates || !m.opt.Tolerance.same(m.kind, va, vb, m.opt.NaN) {
 		out.beyond++
 	}
 	x, y := m.floats(va), m.floats(vb)
@@ -342,7 +342,7 @@ func (m *measure) numbers(e *element, va, vb uint64, out *measured) {
 func (m *measure) equal(x, y number) bool {
 	a, b := x.float(), y.float()
 	if math.IsNaN(a) && math.IsNaN(b) {
-		return !m.tolerates || m.opt.NaN != NaNNever
+		return !m.tolerates || m.opt.NaN != naNNever
 	}
 	if math.IsNaN(a) || math.IsNaN(b) || math.IsInf(a, 0) || math.IsInf(b, 0) {
 		return a == b
@@ -374,7 +374,7 @@ func (m *measure) steps(x, y number) (steps uint64, known bool) {
 func (m *measure) tolerated(x, y number, va, vb uint64) bool {
 	t := &m.opt.Tolerance
 	if m.types[0] == m.types[1] {
-		return t.Same(m.kind, va, vb, m.opt.NaN)
+		return t.same(m.kind, va, vb, m.opt.NaN)
 	}
 	if !t.loosens(m.kind) {
 		return false

@@ -33,7 +33,7 @@ func (r *Result) regroup() {
 		if i < most {
 			id = int32(i)
 			c.First.Cluster = id
-			r.Clusters = append(r.Clusters, c.ClusterRef)
+			r.Clusters = append(r.Clusters, c.clusterRef)
 		}
 		for _, at := range c.rows {
 			for k := at; k < len(r.Rows) && r.Rows[k].Warp == r.Rows[at].Warp; k++ {
@@ -51,14 +51,14 @@ type regrouping struct {
 }
 
 type regrouped struct {
-	ClusterRef
+	clusterRef
 	cause cause
 	rows  []int // the first row of each warp
 	like  []Row // of the first warp, as they are compared
 }
 
 // warp puts the rows from..to, of one warp, into a cluster.
-func (g *regrouping) warp(from, to int, before []ClusterRef) {
+func (g *regrouping) warp(from, to int, before []clusterRef) {
 	rows := g.r.Rows[from:to]
 	at := left(rows, from) // the rows that make the cluster
 	noise := len(at) == 0
@@ -88,7 +88,7 @@ func (g *regrouping) warp(from, to int, before []ClusterRef) {
 	}
 	g.known[sum] = append(g.known[sum], int32(len(g.clusters)))
 	made := regrouped{cause: c, rows: []int{from}, like: like}
-	made.ClusterRef = ClusterRef{
+	made.clusterRef = clusterRef{
 		First: *first, At: int32(at[0]), Rows: int32(len(at)), Warps: []uint64{first.Warp}, Follows: first.Follows, Noise: noise,
 		Reordered: first.Reordered,
 	}

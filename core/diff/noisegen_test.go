@@ -7,7 +7,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/recording/site"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
-	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
 // A noisyKernel is a loop over a few sites, whose outcomes deviate by chance: it declares its noise, and is written, read and compared

@@ -135,7 +135,7 @@ func (r *Result) noiseOpen(counts int64) string {
 	}
 	open := int64(0)
 	for k := range r.Rows {
-		if row := &r.Rows[k]; row.Undecided && r.Counts(row) && r.rowMatters(row.Kind) {
+		if row := &r.Rows[k]; row.Undecided && r.counts(row) && r.rowMatters(row.Kind) {
 			open++
 		}
 	}
@@ -156,7 +156,7 @@ func (r *Result) noiseOpen(counts int64) string {
 	if r.First >= 0 {
 		text += ", first " + r.place(&r.Rows[r.First])
 	} else if first.site != None {
-		text += " at " + cmp.Or(r.Sites[first.site].Line(), r.Sites[first.site].Name())
+		text += " at " + cmp.Or(r.Sites[first.site].line(), r.Sites[first.site].Name())
 	}
 	var ways []string
 	if n := b.moreRuns(func(u *Undecided) int { return u.MoreRunsA }); n > 0 {

@@ -101,7 +101,7 @@ func wayOf(row *Row, swapped bool) uint8 {
 	case RowActiveMask:
 		more, less = row.ActiveB&^row.ActiveA != 0, row.ActiveA&^row.ActiveB != 0
 	case RowExtraEvents:
-		more, less = !row.InA(), row.InA()
+		more, less = !row.inA(), row.inA()
 	case RowPath:
 		more, less = !swapped, swapped
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/recording/site"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
-	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
 // equalTraces runs a program several times with the same data: the runs differ in what depends on the order of warps and on clocks.
@@ -27,7 +27,7 @@ func equalTraces(t *testing.T, p *warptracetest.Program, l warptracetest.Launch,
 func countedRows(r *Result) []Row {
 	var rows []Row
 	for k := range r.Rows {
-		if r.Counts(&r.Rows[k]) && !r.Rows[k].Undecided {
+		if r.counts(&r.Rows[k]) && !r.Rows[k].Undecided {
 			rows = append(rows, r.Rows[k])
 		}
 	}

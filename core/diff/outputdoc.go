@@ -138,7 +138,7 @@ func (r *Result) outputDiff() *OutputDiff {
 		}
 		ref := &r.Sites[c.site]
 		s := StoreDiff{
-			SiteID: ref.Name(), SourceLocation: ref.Location(), LocationB: ref.LocationB(), InTrace: ref.Only(), SiteKind: ref.Kind.String(), CountA: c.counts[0], CountB: c.counts[1],
+			SiteID: ref.Name(), SourceLocation: ref.Location(), LocationB: ref.locationB(), InTrace: ref.only(), SiteKind: ref.Kind.String(), CountA: c.counts[0], CountB: c.counts[1],
 			Warps: int64(len(c.warps)), WarpRanges: ranges(c.warps), Noise: c.noise,
 		}
 		if c.array >= 0 {

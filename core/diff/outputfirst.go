@@ -23,7 +23,7 @@ func (o *outputs) readContents(ctx context.Context, r *Result, a, b *warptrace.T
 
 // tolerates reports whether contents decide whether arrays differ.
 func (o *Options) tolerates() bool {
-	return o.Values && (!o.Tolerance.Exact() || o.NaN != NaNBits)
+	return o.Values && (!o.Tolerance.exact() || o.NaN != naNBits)
 }
 
 // findFirst finds the first array that differs by more than noise, what stored it, and, where contents were kept, the first element.
@@ -101,7 +101,7 @@ func (p *arrayPair) genuine() []int64 {
 func (r *Result) placeOfChange(c *storeChange) *OutputPlace {
 	ref := &r.Sites[c.site]
 	p := &OutputPlace{
-		SiteID: ref.Name(), SourceLocation: ref.Location(), LocationB: ref.LocationB(), InTrace: ref.Only(), SiteKind: ref.Kind.String(), Warps: int64(len(c.warps)),
+		SiteID: ref.Name(), SourceLocation: ref.Location(), LocationB: ref.locationB(), InTrace: ref.only(), SiteKind: ref.Kind.String(), Warps: int64(len(c.warps)),
 	}
 	if len(c.warps) > 0 {
 		warp := int64(c.warps[0])

@@ -130,7 +130,7 @@ func (g *gathering) compareOutputs(ctx context.Context, a, b *warptrace.Trace, o
 
 // wantsOutputs reports whether outputs are among what was asked for: who looks at chosen sites or kinds does not.
 func (o *Options) wantsOutputs() bool {
-	return len(o.SiteFilter) == 0 && (o.Kinds == 0 || o.Kinds.Has(kindOutput) || o.Kinds.Has(kindStore))
+	return len(o.SiteFilter) == 0 && (o.Kinds == 0 || o.Kinds.has(kindOutput) || o.Kinds.has(kindStore))
 }
 
 // lacking says which recording holds nothing of what the kernel wrote.

@@ -17,7 +17,7 @@ func TestDocumentsNameTheUsersLine(t *testing.T) {
 	if d.SourceLocation != "k.py:k:12:3" || len(d.Inside) != 1 || d.Inside[0] != "/x/triton/language/standard.py:reduce:314:12" {
 		t.Errorf("a divergence is at %s, inside %v", d.SourceLocation, d.Inside)
 	}
-	if got := r.Sites[0].Line(); got != "k.py:12" {
+	if got := r.Sites[0].line(); got != "k.py:12" {
 		t.Errorf("a verdict says %s, want k.py:12", got)
 	}
 	if got := placeOf(table.At(0), "1"); got != "k.py:12" {

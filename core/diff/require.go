@@ -6,12 +6,12 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 )
 
-// Aspect is a part of what recordings hold: the way that a kernel took, what it wrote, the values on the way.
-type Aspect uint8
+// aspectKind is a part of what recordings hold: the way that a kernel took, what it wrote, the values on the way.
+type aspectKind uint8
 
 // The aspects.
 const (
-	AspectControlFlow Aspect = iota
+	AspectControlFlow aspectKind = iota
 	AspectOutputs
 	AspectValues
 	aspects = iota
@@ -20,7 +20,7 @@ const (
 var aspectNames = [aspects]string{"control-flow", "outputs", "values"}
 
 // String is the spelling in documents and options.
-func (a Aspect) String() string { return aspectNames[a] }
+func (a aspectKind) String() string { return aspectNames[a] }
 
 // Require is a set of aspects: those that must agree for a comparison to pass, and that a strict one demands to be recorded. The zero
 // Require is the default: control flow and outputs, and values where they are compared.
@@ -47,10 +47,10 @@ func ParseRequire(names []string) (Require, error) {
 }
 
 // Has reports whether an aspect was named.
-func (r Require) Has(a Aspect) bool { return r>>a&1 != 0 }
+func (r Require) Has(a aspectKind) bool { return r>>a&1 != 0 }
 
-// Requires reports whether an aspect must agree to pass.
-func (o *Options) Requires(a Aspect) bool {
+// requires reports whether an aspect must agree to pass.
+func (o *Options) requires(a aspectKind) bool {
 	if o.Require == 0 {
 		return a != AspectValues || o.Values
 	}
@@ -60,12 +60,12 @@ func (o *Options) Requires(a Aspect) bool {
 // Required lists what must agree to pass.
 func (o *Options) Required() []string {
 	var names []string
-	for a := range Aspect(aspects) {
-		if o.Requires(a) {
+	for a := range aspectKind(aspects) {
+		if o.requires(a) {
 			names = append(names, a.String())
 		}
 	}
 	return names
 }
 
-func (r *Result) requires(a Aspect) bool { return r.Options.Requires(a) }
+func (r *Result) requires(a aspectKind) bool { return r.Options.requires(a) }

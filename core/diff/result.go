@@ -54,8 +54,8 @@ type Row struct {
 	Reordered      bool   // every lane of the warp did the same, in another order among paths or of code that moved
 }
 
-// InA reports, for RowExtraEvents, whether A is the side that has the events.
-func (r *Row) InA() bool { return r.SiteA != None }
+// inA reports, for RowExtraEvents, whether A is the side that has the events.
+func (r *Row) inA() bool { return r.SiteA != None }
 
 // SiteRef is a site as both recordings know it.
 type SiteRef struct {
@@ -76,8 +76,8 @@ func (s *SiteRef) Name() string {
 	return fmt.Sprintf("0x%08x", s.ID)
 }
 
-// Line is "file:line", "" unknown.
-func (s *SiteRef) Line() string {
+// line is "file:line", "" unknown.
+func (s *SiteRef) line() string {
 	if s.Site == nil || s.Site.Shown().Line == 0 {
 		return ""
 	}
@@ -88,8 +88,8 @@ func (s *SiteRef) Line() string {
 // Location is "file:function:line:column", "" unknown.
 func (s *SiteRef) Location() string { return site.FormatLocation(s.Site) }
 
-// LocationB is Location as B has it where that is another line or file, "" where it is the same, and where B lacks the site.
-func (s *SiteRef) LocationB() string {
+// locationB is Location as B has it where that is another line or file, "" where it is the same, and where B lacks the site.
+func (s *SiteRef) locationB() string {
 	if s.Site == nil || s.SiteB == nil || s.SiteB == s.Site {
 		return ""
 	}
@@ -100,8 +100,8 @@ func (s *SiteRef) LocationB() string {
 	return site.FormatFrame(b)
 }
 
-// Only is the side that alone has the site, "" where both do.
-func (s *SiteRef) Only() string {
+// only is the side that alone has the site, "" where both do.
+func (s *SiteRef) only() string {
 	switch {
 	case s.LocalA < 0 && s.LocalB >= 0:
 		return "B"
@@ -111,8 +111,8 @@ func (s *SiteRef) Only() string {
 	return ""
 }
 
-// Inside are the lines of libraries within Location, innermost first; nil where there are none.
-func (s *SiteRef) Inside() []string {
+// inside are the lines of libraries within Location, innermost first; nil where there are none.
+func (s *SiteRef) inside() []string {
 	if s.Site == nil {
 		return nil
 	}
@@ -123,8 +123,8 @@ func (s *SiteRef) Inside() []string {
 	return out
 }
 
-// ClusterRef is a set of warps whose divergences are the same in kind, sites, positions, occurrences, counts, directions and masks.
-type ClusterRef struct {
+// clusterRef is a set of warps whose divergences are the same in kind, sites, positions, occurrences, counts, directions and masks.
+type clusterRef struct {
 	First     Row             // the first row of the lowest warp
 	At        int32           // position of First in Result.Rows, -1: beyond Options.MaxRows; the other rows of that warp follow it
 	Rows      int32           // divergences of each warp
@@ -141,8 +141,8 @@ type ClusterRef struct {
 	around []pairSeen // events around First
 }
 
-// SiteTally counts what differs at one site, over all warps, also where rows were omitted.
-type SiteTally struct {
+// siteTally counts what differs at one site, over all warps, also where rows were omitted.
+type siteTally struct {
 	Rows   int64
 	Warps  int64
 	ByKind [rowKinds]int64
@@ -175,8 +175,8 @@ type Result struct {
 	Options  Options
 	Rows     []Row // ascending by warp, then event; see Options.MaxRows
 	Sites    []SiteRef
-	Tallies  []SiteTally  // beside Sites; a Path counts for the site of A
-	Clusters []ClusterRef // in order of how early they can be a cause
+	Tallies  []siteTally  // beside Sites; a Path counts for the site of A
+	Clusters []clusterRef // in order of how early they can be a cause
 
 	ClustersOmitted int64 // beyond Options.MaxClusters
 	First           int32 // position in Rows of the first divergence that counts, -1: none
@@ -215,25 +215,25 @@ func (r *Result) Unnamed() int {
 	return n
 }
 
-// NaNPolicy says when two values of which one is NaN are equal.
-type NaNPolicy uint8
+// naNPolicy says when two values of which one is NaN are equal.
+type naNPolicy uint8
 
 // The policies.
 const (
-	NaNEqual NaNPolicy = iota // any NaN equals any NaN
-	NaNBits                   // equal when the bits are
-	NaNNever                  // never equal, as IEEE 754 compares
+	naNEqual naNPolicy = iota // any NaN equals any NaN
+	naNBits                   // equal when the bits are
+	naNNever                  // never equal, as IEEE 754 compares
 )
 
-// ParseNaN reads the spelling of a policy; "" is NaNEqual.
-func ParseNaN(text string) (NaNPolicy, error) {
+// ParseNaN reads the spelling of a policy; "" is naNEqual.
+func ParseNaN(text string) (naNPolicy, error) {
 	switch text {
 	case "", "equal":
-		return NaNEqual, nil
+		return naNEqual, nil
 	case "bits":
-		return NaNBits, nil
+		return naNBits, nil
 	case "never":
-		return NaNNever, nil
+		return naNNever, nil
 	}
 	return 0, fault.Usagef("nan is %q, expected equal, bits or never", text)
 }
@@ -241,8 +241,8 @@ func ParseNaN(text string) (NaNPolicy, error) {
 // Options are what a comparison is asked for. The zero value compares decisions and masks, not values, and counts everything.
 type Options struct {
 	Values           bool      // compare values too
-	Tolerance        Tolerance // of values
-	NaN              NaNPolicy
+	Tolerance        tolerance // of values
+	NaN              naNPolicy
 	IgnoreActiveMask bool           // ActiveMask rows are listed and do not count
 	Ignore           []site.Pattern // sites whose rows are left out
 	Force            bool           // compare recordings of other kernels
@@ -250,7 +250,7 @@ type Options struct {
 	Verify           bool           // read all of both recordings first, also what need not be compared
 	StrictOrder      bool           // another order of paths is a difference even where every lane did the same
 	Warps            WarpSet        // compare only these
-	Kinds            KindSet        // report only these
+	Kinds            kindSet        // report only these
 	SiteFilter       []site.Pattern // report only these; empty: all
 	Limit            int64          // rows in the document, after everything was counted; 0: all
 	Context          int            // events shown around a divergence on each side; 0: 5, negative: none

@@ -39,7 +39,7 @@ func (f *rowFilter) keep(rows []Row, p *streams) ([]Row, int64) {
 
 // wants reports whether a row is reported. A run of events is ignored when every one of them is, and wanted when any is.
 func (f *rowFilter) wants(r *Row, p *streams) bool {
-	if !f.opt.Kinds.Has(r.Kind) {
+	if !f.opt.Kinds.has(r.Kind) {
 		return false
 	}
 	ignored, wanted := true, len(f.opt.SiteFilter) == 0

@@ -173,10 +173,10 @@ func (p *streams) otherValue(i, j int, otherLanes bool) bool {
 	if ta != tb {
 		return true
 	}
-	if va == vb && p.limit.NaN != NaNNever || ta == warptrace.TypeHash && otherLanes {
+	if va == vb && p.limit.NaN != naNNever || ta == warptrace.TypeHash && otherLanes {
 		return false
 	}
-	return !p.limit.Tolerance.Same(ta, va, vb, p.limit.NaN)
+	return !p.limit.Tolerance.same(ta, va, vb, p.limit.NaN)
 }
 
 // rawBlock is how many bytes of v1 events are compared at once.
@@ -188,7 +188,7 @@ func (p *streams) next(i, j, n int) int {
 	switch {
 	case p.coded():
 		k = script.CommonPrefix(p.a.ids[i:i+n], p.b.ids[j:j+n])
-	case p.raw() && (!p.values || p.limit.NaN != NaNNever):
+	case p.raw() && (!p.values || p.limit.NaN != naNNever):
 		k = p.nextRaw(i, j, n)
 	}
 	for k < n && p.differ(i+k, j+k) == 0 {

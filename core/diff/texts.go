@@ -34,9 +34,9 @@ func (r *Result) readTexts(ctx context.Context, a, b *warptrace.Trace) error {
 
 // What Edits.First says.
 const (
-	FirstEdited  = "edited"
-	FirstSame    = "same"
-	FirstUnknown = "unknown" // its text was not recorded, or no place is named
+	firstEdited  = "edited"
+	firstSame    = "same"
+	firstUnknown = "unknown" // its text was not recorded, or no place is named
 )
 
 // What a document holds of edits at most: lines, and lines that its sentence names.
@@ -129,18 +129,18 @@ func (r *Result) tellFirst(d *Document) {
 		return
 	}
 	e, at := d.Edits, ""
-	e.First = FirstUnknown
+	e.First = firstUnknown
 	if places := d.headPlaces(); len(places) > 0 {
 		file, line := FileAndLine(places[0].location)
 		asked := edits.Line{Side: places[0].side, File: file, Line: line}
 		at = shortLine(asked)
 		if changed, known := r.Changes.Changed(asked); known {
-			e.First = FirstSame
+			e.First = firstSame
 			if changed {
-				e.First = FirstEdited
+				e.First = firstEdited
 			}
 		}
-		if other, ok := r.Changes.Other(asked); ok && (other.Line != asked.Line || e.First == FirstEdited) {
+		if other, ok := r.Changes.Other(asked); ok && (other.Line != asked.Line || e.First == firstEdited) {
 			at += " (" + sideName(other.Side) + ": " + shortLine(other) + ")"
 		}
 	}
@@ -168,8 +168,8 @@ func (r *Result) editSentence(e *Edits, at string) string {
 			text += "; " + compiled
 		}
 		switch {
-		case at == "" || e.First == FirstUnknown:
-		case e.First == FirstEdited:
+		case at == "" || e.First == firstUnknown:
+		case e.First == firstEdited:
 			text += "; " + at + ", the line that differs first, is one of them"
 		default:
 			text += "; " + at + ", the line that differs first, is the same in both texts"

@@ -27,21 +27,21 @@ func TestADocumentSaysWhetherTheFirstLineWasEdited(t *testing.T) {
 		text     string
 	}{
 		"the line": {
-			textOfKernel("1", before...), textOfKernel("1", after...), "/k/k.py:k:7:3", "", FirstEdited,
+			textOfKernel("1", before...), textOfKernel("1", after...), "/k/k.py:k:7:3", "", firstEdited,
 			"edited: A k.py:7, B k.py:8; k.py:7 (B: k.py:8), the line that differs first, is one of them",
 		},
 		"another line": {
-			textOfKernel("1", before...), textOfKernel("1", after...), "/k/k.py:k:8:3", "", FirstSame,
+			textOfKernel("1", before...), textOfKernel("1", after...), "/k/k.py:k:8:3", "", firstSame,
 			"edited: A k.py:7, B k.py:8; k.py:8 (B: k.py:9), the line that differs first, is the same in both texts",
 		},
 		"a line of B": {
-			textOfKernel("1", before...), textOfKernel("1", after...), "/k/k.py:k:8:3", "B", FirstEdited,
+			textOfKernel("1", before...), textOfKernel("1", after...), "/k/k.py:k:8:3", "B", firstEdited,
 			"edited: A k.py:7, B k.py:8; k.py:8 (A: k.py:7), the line that differs first, is one of them",
 		},
-		"a line of nobody": {textOfKernel("1", before...), textOfKernel("1", after...), "/lib/s.py:f:8:3", "", FirstUnknown, "edited: A k.py:7, B k.py:8"},
-		"nothing":          {textOfKernel("1", before...), textOfKernel("1", before...), "/k/k.py:k:8:3", "", FirstSame, "both sides have the same text"},
+		"a line of nobody": {textOfKernel("1", before...), textOfKernel("1", after...), "/lib/s.py:f:8:3", "", firstUnknown, "edited: A k.py:7, B k.py:8"},
+		"nothing":          {textOfKernel("1", before...), textOfKernel("1", before...), "/k/k.py:k:8:3", "", firstSame, "both sides have the same text"},
 		"a constant": {
-			textOfKernel("1", before...), textOfKernel("2", before...), "/k/k.py:k:8:3", "", FirstSame,
+			textOfKernel("1", before...), textOfKernel("2", before...), "/k/k.py:k:8:3", "", firstSame,
 			"both sides have the same text, compiled for another BLOCK (1 and 2)",
 		},
 	} {
@@ -81,10 +81,10 @@ func TestASiteOnAnotherLineInBHasBothPlaces(t *testing.T) {
 		{SiteRef{Site: at(7), LocalB: -1}, "", "A"},
 		{SiteRef{Site: at(7), LocalA: -1}, "", "B"},
 	} {
-		if got := c.ref.LocationB(); got != c.inB {
+		if got := c.ref.locationB(); got != c.inB {
 			t.Errorf("in B %q, want %q", got, c.inB)
 		}
-		if got := c.ref.Only(); got != c.only {
+		if got := c.ref.only(); got != c.only {
 			t.Errorf("only in %q, want %q", got, c.only)
 		}
 	}

@@ -278,7 +278,7 @@ func (t *threads) laneRow(d *warpDiff, a, b *laneEvents, i, j, del, ins int, kin
 		EventA: a.position(i), EventB: b.position(j),
 	}
 	var kinds [2]site.Kind
-	ok := t.w.opt.Kinds.Has(kind)
+	ok := t.w.opt.Kinds.has(kind)
 	if del > 0 {
 		e := int(a.at[i])
 		r.SiteA, r.DirA, r.ActiveA, r.TakenA, kinds[0] = int32(a.w.Site[e]), a.w.Dir[e], a.w.Active[e], a.w.Taken[e], a.w.Kind[e]

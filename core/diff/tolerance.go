@@ -9,13 +9,13 @@ import (
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 )
 
-// Tolerance says how far two values may be apart and still be equal, by type. The zero Tolerance asks for equal bits.
+// tolerance says how far two values may be apart and still be equal, by type. The zero Tolerance asks for equal bits.
 //
 // Its spelling is a list such as "f16:ulp=2,f32:rel=1e-5+abs=1e-9". An entry without a type is for every float type. Several
 // bounds of one type add up: values are equal as soon as one of them is kept. Integers and pointers are exact unless abs is given
 // for their type by name. The values of v1 have no type ("bits"); a tolerance for bits means that they are f32. Hashes over lanes
 // are equal or not, whatever the tolerance.
-type Tolerance struct {
+type tolerance struct {
 	text   string
 	bounds []bound // by ValueType; empty: all exact
 }
@@ -29,25 +29,25 @@ type bound struct {
 const toleranceHint = `write "exact", "ulp=2", "rel=1e-5", "abs=1e-8", several joined by "+", and per type "f16:ulp=2,f32:rel=1e-5"`
 
 // ParseTolerance reads the spelling of a tolerance. "" and "exact" are the zero Tolerance.
-func ParseTolerance(text string) (Tolerance, error) {
-	t := Tolerance{text: strings.TrimSpace(text)}
+func ParseTolerance(text string) (tolerance, error) {
+	t := tolerance{text: strings.TrimSpace(text)}
 	if t.text == "" || t.text == "exact" {
-		return Tolerance{}, nil
+		return tolerance{}, nil
 	}
 	if len(t.text) > 4096 {
-		return Tolerance{}, fault.Usagef("the tolerance has %d characters, 4096 are read", len(t.text)).WithHint(toleranceHint)
+		return tolerance{}, fault.Usagef("the tolerance has %d characters, 4096 are read", len(t.text)).WithHint(toleranceHint)
 	}
 	t.bounds = make([]bound, len(warptrace.ValueTypeNames()))
 	for entry := range strings.SplitSeq(t.text, ",") {
 		if problem := t.add(strings.TrimSpace(entry)); problem != "" {
-			return Tolerance{}, fault.Usagef("tolerance %q: %s", clippedWord(entry), problem).WithHint(toleranceHint)
+			return tolerance{}, fault.Usagef("tolerance %q: %s", clippedWord(entry), problem).WithHint(toleranceHint)
 		}
 	}
 	return t, nil
 }
 
 // add reads one entry and returns what is wrong with it, "" for nothing.
-func (t *Tolerance) add(entry string) string {
+func (t *tolerance) add(entry string) string {
 	name, rest, typed := strings.Cut(entry, ":")
 	if !typed {
 		name, rest = "", entry
@@ -121,8 +121,8 @@ func (b *bound) set(how, amount string, float bool) string {
 }
 
 // usable refuses a tolerance that would do nothing: values of format v1 have no type.
-func usable(t *Tolerance, r *Result) error {
-	if t.Exact() || r.A.Version != 1 || r.B.Version != 1 || t.bounds[warptrace.TypeBits] != (bound{}) {
+func usable(t *tolerance, r *Result) error {
+	if t.exact() || r.A.Version != 1 || r.B.Version != 1 || t.bounds[warptrace.TypeBits] != (bound{}) {
 		return nil
 	}
 	return fault.Usagef("the tolerance %q does nothing: both recordings are of format v1, whose values have no type", clippedWord(t.text)).
@@ -130,15 +130,15 @@ func usable(t *Tolerance, r *Result) error {
 }
 
 // String is the spelling that it was parsed from.
-func (t Tolerance) String() string { return t.text }
+func (t tolerance) String() string { return t.text }
 
 // loosens reports whether values of a type need not be equal in every bit.
-func (t Tolerance) loosens(kind warptrace.ValueType) bool {
+func (t tolerance) loosens(kind warptrace.ValueType) bool {
 	return int(kind) < len(t.bounds) && t.bounds[kind] != (bound{})
 }
 
-// Exact reports whether only equal bits are equal, NaN aside.
-func (t Tolerance) Exact() bool { return len(t.bounds) == 0 }
+// exact reports whether only equal bits are equal, NaN aside.
+func (t tolerance) exact() bool { return len(t.bounds) == 0 }
 
 func isFloat(t warptrace.ValueType) bool {
 	switch t { //nolint:exhaustive // the others are no floats
@@ -148,8 +148,8 @@ func isFloat(t warptrace.ValueType) bool {
 	return false
 }
 
-// Same reports whether two values of one type are equal within the tolerance.
-func (t Tolerance) Same(kind warptrace.ValueType, a, b uint64, nan NaNPolicy) bool {
+// same reports whether two values of one type are equal within the tolerance.
+func (t tolerance) same(kind warptrace.ValueType, a, b uint64, nan naNPolicy) bool {
 	var limit bound
 	if int(kind) < len(t.bounds) {
 		limit = t.bounds[kind]
@@ -177,12 +177,12 @@ func integerGap(kind warptrace.ValueType, a, b uint64) uint64 {
 	return max(a, b) - min(a, b)
 }
 
-func sameFloat(kind warptrace.ValueType, a, b uint64, x, y float64, limit bound, nan NaNPolicy) bool {
+func sameFloat(kind warptrace.ValueType, a, b uint64, x, y float64, limit bound, nan naNPolicy) bool {
 	if math.IsNaN(x) || math.IsNaN(y) {
 		switch nan {
-		case NaNEqual:
+		case naNEqual:
 			return math.IsNaN(x) && math.IsNaN(y)
-		case NaNBits:
+		case naNBits:
 			return a == b
 		}
 		return false

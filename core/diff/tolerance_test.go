@@ -17,47 +17,47 @@ func TestTolerances(t *testing.T) {
 		tolerance string
 		kind      warptrace.ValueType
 		a, b      uint64
-		nan       NaNPolicy
+		nan       naNPolicy
 		same      bool
 	}{
-		{"", warptrace.TypeF32, f32(1), f32(1), NaNEqual, true},
-		{"", warptrace.TypeF32, f32(1), next(1, 1), NaNEqual, false},
-		{"", warptrace.TypeF32, f32(0), f32(float32(math.Copysign(0, -1))), NaNEqual, false},
-		{"ulp=2", warptrace.TypeF32, f32(1), next(1, 2), NaNEqual, true},
-		{"ulp=2", warptrace.TypeF32, f32(1), next(1, 3), NaNEqual, false},
-		{"ulp=1", warptrace.TypeF32, 1, 1 << 31, NaNEqual, true},
-		{"ulp=1", warptrace.TypeF32, 1, 1<<31 | 1, NaNEqual, false},
-		{"f16:ulp=1", warptrace.TypeF16, 0x3c00, 0x3c01, NaNEqual, true},
-		{"f16:ulp=1", warptrace.TypeBF16, 0x3c00, 0x3c01, NaNEqual, false},
-		{"f16:ulp=1,bf16:ulp=1", warptrace.TypeBF16, 0x3c00, 0x3c01, NaNEqual, true},
-		{"rel=1e-5", warptrace.TypeF64, f64(1000), f64(1000.009), NaNEqual, true},
-		{"rel=1e-5", warptrace.TypeF64, f64(1000), f64(1000.011), NaNEqual, false},
-		{"f32:rel=1e-5+abs=1e-3", warptrace.TypeF32, f32(1e-4), f32(5e-4), NaNEqual, true},
-		{"rel=1,f32:exact", warptrace.TypeF32, f32(1), f32(2), NaNEqual, false},
-		{"rel=1e30", warptrace.TypeF32, f32(math.MaxFloat32), 0x7f800000, NaNEqual, false},
-		{"rel=1", warptrace.TypeI32, 5, 6, NaNEqual, false},
-		{"i32:abs=2", warptrace.TypeI32, 1, 0xffffffff, NaNEqual, true},
-		{"i32:abs=1", warptrace.TypeI32, 1, 0xffffffff, NaNEqual, false},
-		{"u32:abs=2", warptrace.TypeU32, 1, 0xffffffff, NaNEqual, false},
-		{"i64:abs=1e18", warptrace.TypeI64, 1 << 63, 1<<63 - 1, NaNEqual, false},
-		{"ulp=100", warptrace.TypeHash, 1, 2, NaNEqual, false},
-		{"ulp=100", warptrace.TypeBits, f32(1), next(1, 1), NaNEqual, false},
-		{"bits:ulp=1", warptrace.TypeBits, f32(1), next(1, 1), NaNEqual, true},
-		{"", warptrace.TypeF32, nan, otherNaN, NaNEqual, true},
-		{"", warptrace.TypeF32, nan, otherNaN, NaNBits, false},
-		{"ulp=9", warptrace.TypeF32, nan, nan, NaNNever, false},
-		{"ulp=9", warptrace.TypeF32, nan, f32(1), NaNEqual, false},
-		{"ulp=1", warptrace.TypeF8E4, 0x38, 0x39, NaNEqual, true},
-		{"", warptrace.TypeI8, 0x1ff, 0xff, NaNEqual, true},
+		{"", warptrace.TypeF32, f32(1), f32(1), naNEqual, true},
+		{"", warptrace.TypeF32, f32(1), next(1, 1), naNEqual, false},
+		{"", warptrace.TypeF32, f32(0), f32(float32(math.Copysign(0, -1))), naNEqual, false},
+		{"ulp=2", warptrace.TypeF32, f32(1), next(1, 2), naNEqual, true},
+		{"ulp=2", warptrace.TypeF32, f32(1), next(1, 3), naNEqual, false},
+		{"ulp=1", warptrace.TypeF32, 1, 1 << 31, naNEqual, true},
+		{"ulp=1", warptrace.TypeF32, 1, 1<<31 | 1, naNEqual, false},
+		{"f16:ulp=1", warptrace.TypeF16, 0x3c00, 0x3c01, naNEqual, true},
+		{"f16:ulp=1", warptrace.TypeBF16, 0x3c00, 0x3c01, naNEqual, false},
+		{"f16:ulp=1,bf16:ulp=1", warptrace.TypeBF16, 0x3c00, 0x3c01, naNEqual, true},
+		{"rel=1e-5", warptrace.TypeF64, f64(1000), f64(1000.009), naNEqual, true},
+		{"rel=1e-5", warptrace.TypeF64, f64(1000), f64(1000.011), naNEqual, false},
+		{"f32:rel=1e-5+abs=1e-3", warptrace.TypeF32, f32(1e-4), f32(5e-4), naNEqual, true},
+		{"rel=1,f32:exact", warptrace.TypeF32, f32(1), f32(2), naNEqual, false},
+		{"rel=1e30", warptrace.TypeF32, f32(math.MaxFloat32), 0x7f800000, naNEqual, false},
+		{"rel=1", warptrace.TypeI32, 5, 6, naNEqual, false},
+		{"i32:abs=2", warptrace.TypeI32, 1, 0xffffffff, naNEqual, true},
+		{"i32:abs=1", warptrace.TypeI32, 1, 0xffffffff, naNEqual, false},
+		{"u32:abs=2", warptrace.TypeU32, 1, 0xffffffff, naNEqual, false},
+		{"i64:abs=1e18", warptrace.TypeI64, 1 << 63, 1<<63 - 1, naNEqual, false},
+		{"ulp=100", warptrace.TypeHash, 1, 2, naNEqual, false},
+		{"ulp=100", warptrace.TypeBits, f32(1), next(1, 1), naNEqual, false},
+		{"bits:ulp=1", warptrace.TypeBits, f32(1), next(1, 1), naNEqual, true},
+		{"", warptrace.TypeF32, nan, otherNaN, naNEqual, true},
+		{"", warptrace.TypeF32, nan, otherNaN, naNBits, false},
+		{"ulp=9", warptrace.TypeF32, nan, nan, naNNever, false},
+		{"ulp=9", warptrace.TypeF32, nan, f32(1), naNEqual, false},
+		{"ulp=1", warptrace.TypeF8E4, 0x38, 0x39, naNEqual, true},
+		{"", warptrace.TypeI8, 0x1ff, 0xff, naNEqual, true},
 	} {
 		tol, err := ParseTolerance(c.tolerance)
 		if err != nil {
 			t.Fatalf("%q: %v", c.tolerance, err)
 		}
-		if got := tol.Same(c.kind, c.a, c.b, c.nan); got != c.same {
+		if got := tol.same(c.kind, c.a, c.b, c.nan); got != c.same {
 			t.Errorf("%q: %s %#x and %#x: same %v, want %v", c.tolerance, c.kind, c.a, c.b, got, c.same)
 		}
-		if tol.Same(c.kind, c.a, c.b, c.nan) != tol.Same(c.kind, c.b, c.a, c.nan) {
+		if tol.same(c.kind, c.a, c.b, c.nan) != tol.same(c.kind, c.b, c.a, c.nan) {
 			t.Errorf("%q: %s %#x and %#x: it matters which comes first", c.tolerance, c.kind, c.a, c.b)
 		}
 	}
@@ -75,7 +75,7 @@ func TestMisspeltTolerancesAreRefused(t *testing.T) {
 }
 
 func TestPoliciesOfNaNAreReadByName(t *testing.T) {
-	for text, want := range map[string]NaNPolicy{"": NaNEqual, "equal": NaNEqual, "bits": NaNBits, "never": NaNNever} {
+	for text, want := range map[string]naNPolicy{"": naNEqual, "equal": naNEqual, "bits": naNBits, "never": naNNever} {
 		if got, err := ParseNaN(text); err != nil || got != want {
 			t.Errorf("%q: got %d and %v, want %d", text, got, err, want)
 		}
@@ -99,7 +99,7 @@ func FuzzParseTolerance(f *testing.F) {
 		}
 		for _, name := range warptrace.ValueTypeNames() {
 			kind, _ := warptrace.ParseValueType(name)
-			if tol.Same(kind, a, b, NaNEqual) != tol.Same(kind, b, a, NaNEqual) || !tol.Same(kind, a, a, NaNEqual) {
+			if tol.same(kind, a, b, naNEqual) != tol.same(kind, b, a, naNEqual) || !tol.same(kind, a, a, naNEqual) {
 				t.Fatalf("%q: %s %#x and %#x", text, name, a, b)
 			}
 		}
@@ -122,10 +122,21 @@ func TestSetsOfWarpsAndKinds(t *testing.T) {
 		}
 	}
 	kinds, err := ParseKinds([]string{"branch", "active-mask", "Extra"})
-	if err != nil || !kinds.Has(RowBranch) || !kinds.Has(RowActiveMask) || kinds.Has(RowValue) || kinds.Has(RowPath) || !kinds.Has(RowExtraEvents) {
-		t.Errorf("kinds %v, %v", kinds.Names(), err)
+	if err != nil || !kinds.has(RowBranch) || !kinds.has(RowActiveMask) || kinds.has(RowValue) || kinds.has(RowPath) || !kinds.has(RowExtraEvents) {
+		t.Errorf("kinds %v, %v", kinds.names(), err)
 	}
 	if _, err := ParseKinds([]string{"Brunch"}); !fault.Is(err, fault.Usage) {
 		t.Errorf("got %v, want an error of usage", err)
 	}
+}
+
+// names lists the kinds that were asked for, none when every kind is in the set.
+func (s kindSet) names() []string {
+	var names []string
+	for k, name := range kindNames {
+		if s>>k&1 != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
 }

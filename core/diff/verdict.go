@@ -36,7 +36,7 @@ type Judgement struct {
 // Judge says what the comparison comes to, with the marks that were set on rows so far.
 func (r *Result) Judge() Judgement {
 	v := Judgement{coverage: r.coverage(), ByKind: breakdown(r.Stats.ByKind[:])}
-	counted := r.CountedByKind()
+	counted := r.countedByKind()
 	for _, n := range counted {
 		v.Counted += n
 	}
@@ -200,9 +200,9 @@ func (r *Result) missingLosses(c *Coverage) (list []verdict.Missing) {
 	return list
 }
 
-// CountedByKind counts the divergences that count against the threshold, by kind: neither noise nor accepted, and of an aspect that
+// countedByKind counts the divergences that count against the threshold, by kind: neither noise nor accepted, and of an aspect that
 // must agree. Differences of the way count where outputs alone must agree, too, when outputs were not recorded.
-func (r *Result) CountedByKind() map[string]int64 {
+func (r *Result) countedByKind() map[string]int64 {
 	counts := make(map[string]int64)
 	for k, n := range r.Stats.ByKind {
 		if n > 0 && r.rowMatters(RowKind(k)) {
@@ -211,7 +211,7 @@ func (r *Result) CountedByKind() map[string]int64 {
 	}
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		if r.lists(row) && !r.Counts(row) && r.rowMatters(row.Kind) {
+		if r.lists(row) && !r.counts(row) && r.rowMatters(row.Kind) {
 			counts[row.Kind.String()]--
 		}
 	}
@@ -226,7 +226,7 @@ func (r *Result) CountedByKind() map[string]int64 {
 	return counts
 }
 
-// kindUnlocated is under what CountedByKind has warps that differ by their hash.
+// kindUnlocated is under what countedByKind has warps that differ by their hash.
 const kindUnlocated = "unlocated"
 
 // rowMatters reports whether rows of a kind count.
@@ -359,7 +359,7 @@ func (r *Result) diverges(v *Judgement) string {
 func (r *Result) place(row *Row) string {
 	where := "at an unknown site"
 	if at := siteOfRow(row); at != None {
-		where = "at " + cmp.Or(r.Sites[at].Line(), r.Sites[at].Name())
+		where = "at " + cmp.Or(r.Sites[at].line(), r.Sites[at].Name())
 	}
 	return fmt.Sprintf("%s, warp %d, event %d", where, row.Warp, row.EventA)
 }

@@ -172,9 +172,6 @@ func CreateDir(path string, overwrite bool) (*OutputDir, error) {
 	return &OutputDir{path: path, tmp: tmp, held: held, overwrite: overwrite}, nil
 }
 
-// Path returns the final name.
-func (d *OutputDir) Path() string { return d.path }
-
 // Create starts a file inside; it must be committed before the directory is.
 func (d *OutputDir) Create(name string) (*Output, error) {
 	return Create(filepath.Join(d.tmp, name), false)

@@ -2,7 +2,6 @@ package file
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -50,11 +49,6 @@ func OpenStream(ctx context.Context, path string) (*Stream, error) {
 		size = st.Size()
 	}
 	return newStream(ctx, path, f, size, f)
-}
-
-// StreamBytes makes a Stream of bytes in memory; for tests and fuzzing. name stands for the path.
-func StreamBytes(name string, b []byte) (*Stream, error) {
-	return newStream(context.Background(), name, bytes.NewReader(b), int64(len(b)), nil)
 }
 
 func newStream(ctx context.Context, path string, r io.Reader, diskSize int64, c io.Closer) (*Stream, error) {

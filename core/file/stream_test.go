@@ -67,6 +67,15 @@ func TestAStreamYieldsTheDecompressedBytes(t *testing.T) {
 	}
 }
 
+func written(t *testing.T, name string, content []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func TestAStreamSaysWhatIsWrong(t *testing.T) {
 	gz := compressed(t, "gzip", []byte(strings.Repeat("0123456789abcdef", 1000)))
 	for name, c := range map[string]struct {
@@ -78,7 +87,7 @@ func TestAStreamSaysWhatIsWrong(t *testing.T) {
 		"corrupt": {append(append([]byte{}, gz[:len(gz)-8]...), 1, 2, 3, 4, 5, 6, 7, 8), fault.Format, false},
 		"bomb":    {compressed(t, "gzip", make([]byte, 1<<30+1<<20)), fault.Limit, false},
 	} {
-		s, err := file.StreamBytes(name, c.disk)
+		s, err := file.OpenStream(context.Background(), written(t, name, c.disk))
 		if err == nil {
 			_, err = io.Copy(io.Discard, s)
 		}

@@ -32,24 +32,6 @@ func NewWindow(ctx context.Context, src *Source, off, end int64, size int) *Wind
 	return &Window{ctx: ctx, src: src, buf: make([]byte, size), next: off, end: end}
 }
 
-// Reset points the window at another range of the same source and keeps its buffer, which is grown to size if needed.
-func (w *Window) Reset(off, end int64, size int) {
-	if end > w.src.Size() {
-		end = w.src.Size()
-	}
-	if off > end {
-		off = end
-	}
-	if rest := end - off; int64(size) > rest {
-		size = int(rest)
-	}
-	if cap(w.buf) < size {
-		w.buf = make([]byte, size)
-	}
-	w.buf = w.buf[:cap(w.buf)]
-	w.r, w.w, w.next, w.end = 0, 0, off, end
-}
-
 // Offset returns the absolute offset of the next unread byte.
 func (w *Window) Offset() int64 { return w.next - int64(w.w-w.r) }
 

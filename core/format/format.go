@@ -78,15 +78,15 @@ var words = map[Kind][2]string{
 // String returns what a file of the kind is called, as the rest of a sentence that begins with its name: "a Perfetto trace (.pftrace)".
 func (k Kind) String() string { return words[k][0] }
 
-// Advice says what to do with a file of the kind where it is not taken.
-func (k Kind) Advice() string { return words[k][1] }
+// advice says what to do with a file of the kind where it is not taken.
+func (k Kind) advice() string { return words[k][1] }
 
 // Known reports whether a kind names a format for certain. JSON, text and binary data may be a damaged or unusual file of any.
 func (k Kind) Known() bool { return k != JSON && k != Text && k != Binary }
 
 // Refuse is the error for a file of a kind where something else was expected.
 func (k Kind) Refuse(path, expected string) *fault.Error {
-	return fault.Formatf(path, fault.Unknown, "is %s, expected %s", k, expected).WithHint("%s", k.Advice())
+	return fault.Formatf(path, fault.Unknown, "is %s, expected %s", k, expected).WithHint("%s", k.advice())
 }
 
 // magic are formats that begin with fixed bytes.

@@ -15,8 +15,8 @@ type Budget struct {
 	free  *semaphore.Weighted
 }
 
-// NewBudget returns a budget of limit bytes, or nil (no limit) when limit is not positive.
-func NewBudget(limit int64) *Budget {
+// newBudget returns a budget of limit bytes, or nil (no limit) when limit is not positive.
+func newBudget(limit int64) *Budget {
 	if limit <= 0 {
 		return nil
 	}

@@ -36,7 +36,7 @@ func New(ctx context.Context, opt Options) *Job {
 	return &Job{
 		ctx:      ctx,
 		progress: new(Progress),
-		budget:   NewBudget(opt.MemoryLimit),
+		budget:   newBudget(opt.MemoryLimit),
 		attached: &attachments{named: make(map[string]any)},
 		workers:  opt.Workers,
 	}
@@ -49,7 +49,7 @@ func (j *Job) With(opt Options) *Job {
 	}
 	derived := *j
 	if opt.MemoryLimit > 0 {
-		derived.budget = NewBudget(opt.MemoryLimit)
+		derived.budget = newBudget(opt.MemoryLimit)
 	}
 	if opt.Workers > 0 {
 		derived.workers = opt.Workers

@@ -29,8 +29,8 @@ type entry struct {
 	err    error
 }
 
-// Snapshot is the state of a job at one moment.
-type Snapshot struct {
+// snapshot is the state of a job at one moment.
+type snapshot struct {
 	Stage    string // name of the current part of the work, "" before the first
 	Done     int64  // units done in this stage
 	Total    int64  // units in this stage, 0 when unknown
@@ -98,12 +98,12 @@ func (t *Table) Wait(id int64, ms int) bool {
 }
 
 // Snapshot returns the state of a job; false when it is unknown.
-func (t *Table) Snapshot(id int64) (Snapshot, bool) {
+func (t *Table) Snapshot(id int64) (snapshot, bool) {
 	e := t.find(id)
 	if e == nil {
-		return Snapshot{}, false
+		return snapshot{}, false
 	}
-	var s Snapshot
+	var s snapshot
 	select {
 	case <-e.done:
 		s.Finished = true
@@ -137,13 +137,7 @@ func (t *Table) Forget(id int64) bool {
 	return true
 }
 
-// Result waits for the end of a job, forgets it and returns what it returned.
-func (t *Table) Result(id int64) ([]byte, error) {
-	result, _, err := t.Collect(id)
-	return result, err
-}
-
-// Collect is Result together with what the job attached.
+// Collect waits for the end of a job, forgets it and returns what it returned and what it attached.
 func (t *Table) Collect(id int64) (result []byte, attached map[string]any, err error) {
 	e := t.find(id)
 	if e == nil {
@@ -157,11 +151,4 @@ func (t *Table) Collect(id int64) (result []byte, attached map[string]any, err e
 	}
 	delete(t.jobs, id)
 	return e.result, e.job.Attached(), e.err
-}
-
-// Len is the number of jobs whose results were not collected.
-func (t *Table) Len() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.jobs)
 }

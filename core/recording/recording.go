@@ -105,12 +105,12 @@ func (r *Recording) nameSites(ctx context.Context, path string, maps Maps) error
 	}
 	r.SiteMap = maps.SiteMap
 	if r.SiteMap == "" {
-		r.SiteMap, r.Found = FindSiteMap(path, maps.LookIn)
+		r.SiteMap, r.Found = findSiteMap(path, maps.LookIn)
 	}
 	if r.SiteMap == "" {
 		return nil
 	}
-	table, warnings, err := ReadSiteMap(ctx, r.SiteMap)
+	table, warnings, err := readSiteMap(ctx, r.SiteMap)
 	if err != nil {
 		return err
 	}
@@ -122,8 +122,8 @@ func (r *Recording) nameSites(ctx context.Context, path string, maps Maps) error
 	return nil
 }
 
-// ReadSiteMap reads the file of a site map, with what is odd in it.
-func ReadSiteMap(ctx context.Context, path string) (*site.Table, []string, error) {
+// readSiteMap reads the file of a site map, with what is odd in it.
+func readSiteMap(ctx context.Context, path string) (*site.Table, []string, error) {
 	src, err := file.Open(ctx, path)
 	if err != nil {
 		return nil, nil, err
@@ -142,17 +142,17 @@ func (m Maps) Table(ctx context.Context, path string) (table *site.Table, found 
 	named := m.SiteMap
 	if named == "" {
 		var ok bool
-		if named, ok = FindSiteMap(path, m.LookIn); !ok {
+		if named, ok = findSiteMap(path, m.LookIn); !ok {
 			return nil, "", nil
 		}
 		found = named
 	}
-	table, _, err = ReadSiteMap(ctx, named)
+	table, _, err = readSiteMap(ctx, named)
 	return table, found, err
 }
 
-// FindSiteMap looks for the site map beside the recording, then from the directory of the caller on.
-func FindSiteMap(recording, lookIn string) (string, bool) {
+// findSiteMap looks for the site map beside the recording, then from the directory of the caller on.
+func findSiteMap(recording, lookIn string) (string, bool) {
 	if lookIn == "" {
 		return "", false
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/prlx-go/prlx/core/recording"
 	"github.com/prlx-go/prlx/core/recording/site"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
-	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
 // recorded writes a recording of format v1 and one of v2 into a directory of their own.

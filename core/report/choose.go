@@ -23,8 +23,8 @@ const (
 
 // CurveOf samples the map of a node's wall clock onto the reference's between two instants of the node's clock (ns since
 // 1970): at its knots and evenly in between.
-func CurveOf(node string, m *clock.Map, fromNS, toNS, zeroNS int64) Curve {
-	c := Curve{Node: node}
+func CurveOf(node string, m *clock.Map, fromNS, toNS, zeroNS int64) curve {
+	c := curve{Node: node}
 	if toNS < fromNS || toNS-fromNS < 0 {
 		return c
 	}
@@ -47,7 +47,7 @@ func CurveOf(node string, m *clock.Map, fromNS, toNS, zeroNS int64) Curve {
 	slices.Sort(at)
 	for _, x := range slices.Compact(at) {
 		y, bound, flags := m.At(x)
-		c.Points = append(c.Points, Point{AtNS: x - zeroNS, CorrectionNS: y - x, BoundNS: bound, Flags: flags})
+		c.Points = append(c.Points, point{AtNS: x - zeroNS, CorrectionNS: y - x, BoundNS: bound, Flags: flags})
 	}
 	return c
 }
@@ -66,7 +66,7 @@ func stride[T any](list []T, n int) []T {
 
 // thinPoints keeps at most about maxPoints points: in each of equal runs of points the one of least and the one of greatest
 // deviation, and both sides of every change of flags.
-func thinPoints(points []Point, deviation func(Point) float64) []Point {
+func thinPoints(points []point, deviation func(point) float64) []point {
 	if len(points) <= maxPoints {
 		return points
 	}
@@ -93,7 +93,7 @@ func thinPoints(points []Point, deviation func(Point) float64) []Point {
 		}
 		keep[low], keep[high] = true, true
 	}
-	var out []Point
+	var out []point
 	for i, p := range points {
 		if keep[i] {
 			out = append(out, p)
@@ -106,7 +106,7 @@ func thinPoints(points []Point, deviation func(Point) float64) []Point {
 // start: all where they fit, else evenly spread stretches of successive ones and every one that is impossible after alignment,
 // as far as they fit. A node stands in a group with one execution: of its devices the one that decided the verdict, else the
 // first. Nodes of spans must be indices into Doc.Nodes.
-func Groups(ctx context.Context, m *collective.Matched, before, after collective.Clock, zeroNS int64) (groups []GroupSpans, total int, err error) {
+func Groups(ctx context.Context, m *collective.Matched, before, after collective.Clock, zeroNS int64) (groups []groupSpans, total int, err error) {
 	if before == nil {
 		before = collective.AsRecorded
 	}
@@ -143,7 +143,7 @@ func Groups(ctx context.Context, m *collective.Matched, before, after collective
 		f := &all[c.index]
 		g := &m.Groups[f.group]
 		op := &m.Part.Ops[g.Op]
-		groups = append(groups, GroupSpans{
+		groups = append(groups, groupSpans{
 			Key: op.Key, Kind: op.Kind.String(), Occurrence: g.Occurrence, Stretch: c.stretch, Before: judgement(f.before), After: judgement(f.after),
 			Spans: spansOf(m.Part, g, before, after, zeroNS, append(f.before.Worst, f.after.Worst...)),
 		})
@@ -162,21 +162,21 @@ func judgement(v *collective.Verdict) collective.Judgement {
 }
 
 // spansOf returns one execution a node: of a device that decided a verdict where there is one, else of the first device.
-func spansOf(part *collective.Part, g *collective.Group, before, after collective.Clock, zeroNS int64, worst []collective.Worst) []Span {
+func spansOf(part *collective.Part, g *collective.Group, before, after collective.Clock, zeroNS int64, worst []collective.Worst) []groupSpan {
 	decided := map[collective.Slot]bool{}
 	for _, w := range worst {
 		decided[w.Ended], decided[w.Began] = true, true
 	}
-	var out []Span
+	var out []groupSpan
 	settled := map[int]bool{}
 	for _, member := range g.Members {
 		s := &part.Spans[member.Span]
-		span := Span{Node: int(s.Node)}
+		span := groupSpan{Node: int(s.Node)}
 		at := func(c collective.Clock, ns int64) int64 { v, _ := c(s, ns); return v - zeroNS }
 		span.BeforeStartNS, span.BeforeEndNS = at(before, s.StartNS), at(before, s.EndNS)
 		span.AfterStartNS, span.AfterEndNS = at(after, s.StartNS), at(after, s.EndNS)
 		decides := decided[collective.Slot{Node: s.Node, Device: s.Device}]
-		switch k := slices.IndexFunc(out, func(o Span) bool { return o.Node == span.Node }); {
+		switch k := slices.IndexFunc(out, func(o groupSpan) bool { return o.Node == span.Node }); {
 		case k < 0:
 			out = append(out, span)
 			settled[span.Node] = decides
@@ -185,7 +185,7 @@ func spansOf(part *collective.Part, g *collective.Group, before, after collectiv
 			settled[span.Node] = true
 		}
 	}
-	slices.SortFunc(out, func(a, b Span) int { return cmp.Compare(a.Node, b.Node) })
+	slices.SortFunc(out, func(a, b groupSpan) int { return cmp.Compare(a.Node, b.Node) })
 	return out
 }
 

@@ -47,9 +47,9 @@ func (l straight) at(x int64) float64 {
 	return v.y0 + l.slope*(float64(x)-v.x0)
 }
 
-func inStep(p Point) bool { return p.Flags&clock.InStep != 0 }
+func inStep(p point) bool { return p.Flags&clock.InStep != 0 }
 
-func fit(p []Point) straight {
+func fit(p []point) straight {
 	var l straight
 	var xx, xy float64
 	for i := 0; i < len(p); {
@@ -82,10 +82,10 @@ func fit(p []Point) straight {
 type plot struct {
 	x      scale
 	y      scale // grows downwards: from is the value at the top
-	points []Point
+	points []point
 }
 
-func newPlot(points []Point, top, height, low, high float64) plot {
+func newPlot(points []point, top, height, low, high float64) plot {
 	if high-low < 1 {
 		low, high = low-1, high+1
 	}
@@ -136,7 +136,7 @@ func (p plot) marks(d *drawing) {
 }
 
 // deviations draws what remains of a curve beside its line, with the bound as a band.
-func (p plot) deviations(d *drawing, part []Point, deviation func(Point) float64) {
+func (p plot) deviations(d *drawing, part []point, deviation func(point) float64) {
 	var curve, band []float64
 	for _, q := range part {
 		x := p.x.at(float64(q.AtNS))
@@ -151,9 +151,9 @@ func (p plot) deviations(d *drawing, part []Point, deviation func(Point) float64
 }
 
 // chart draws the curve of a node.
-func chart(c Curve, n *combine.NodeResult, zeroNS int64) template.HTML {
+func chart(c curve, n *combine.NodeResult, zeroNS int64) template.HTML {
 	line := fit(c.Points)
-	deviation := func(p Point) float64 { return float64(p.CorrectionNS) - line.at(p.AtNS) }
+	deviation := func(p point) float64 { return float64(p.CorrectionNS) - line.at(p.AtNS) }
 	pts := thinPoints(c.Points, deviation)
 	var d drawing
 	fmt.Fprintf(&d.b, `<svg class="chart" viewBox="0 0 %s %s" role="img" aria-label="correction over time">`, num(chartWidth), num(chartHeight))
@@ -217,7 +217,7 @@ func chart(c Curve, n *combine.NodeResult, zeroNS int64) template.HTML {
 func driftText(slope float64) string { return ppm(slope * 1e6) }
 
 // flat reports whether a curve has nothing to show.
-func flat(c Curve) bool {
+func flat(c curve) bool {
 	for _, p := range c.Points {
 		if p.CorrectionNS != 0 || p.BoundNS != 0 || p.Flags != 0 {
 			return false

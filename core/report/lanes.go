@@ -26,20 +26,20 @@ const (
 // side chooses the clock that a panel shows.
 type side struct {
 	title     string
-	judgement func(*GroupSpans) collective.Judgement
-	times     func(*Span) (start, end int64)
+	judgement func(*groupSpans) collective.Judgement
+	times     func(*groupSpan) (start, end int64)
 }
 
 var (
 	beforeSide = side{
 		title:     "Before: each node on its own clock",
-		judgement: func(g *GroupSpans) collective.Judgement { return g.Before },
-		times:     func(s *Span) (int64, int64) { return s.BeforeStartNS, s.BeforeEndNS },
+		judgement: func(g *groupSpans) collective.Judgement { return g.Before },
+		times:     func(s *groupSpan) (int64, int64) { return s.BeforeStartNS, s.BeforeEndNS },
 	}
 	afterSide = side{
 		title:     "After: every node on one clock",
-		judgement: func(g *GroupSpans) collective.Judgement { return g.After },
-		times:     func(s *Span) (int64, int64) { return s.AfterStartNS, s.AfterEndNS },
+		judgement: func(g *groupSpans) collective.Judgement { return g.After },
+		times:     func(s *groupSpan) (int64, int64) { return s.AfterStartNS, s.AfterEndNS },
 	}
 )
 
@@ -53,7 +53,7 @@ func word(j collective.Judgement) string {
 }
 
 // lanes returns the nodes that get a lane, in order: those that take part in what is drawn, at most limit of them.
-func (in *CombineReport) lanes(groups []GroupSpans, limit int) []int {
+func (in *CombineReport) lanes(groups []groupSpans, limit int) []int {
 	part := make([]bool, len(in.Doc.Nodes))
 	for i := range groups {
 		for _, s := range groups[i].Spans {
@@ -72,7 +72,7 @@ func (in *CombineReport) lanes(groups []GroupSpans, limit int) []int {
 }
 
 // opening returns the collectives that the picture shows at first: from the longest pause near the middle on.
-func opening(groups []GroupSpans) (from, to int) {
+func opening(groups []groupSpans) (from, to int) {
 	if len(groups) <= firstView {
 		return 0, len(groups)
 	}
@@ -95,7 +95,7 @@ func opening(groups []GroupSpans) (from, to int) {
 }
 
 // extent returns the instants between which a side shows the groups.
-func extent(groups []GroupSpans, s side) (from, to float64) {
+func extent(groups []groupSpans, s side) (from, to float64) {
 	low, high := int64(math.MaxInt64), int64(math.MinInt64)
 	for i := range groups {
 		for k := range groups[i].Spans {
@@ -111,7 +111,7 @@ func extent(groups []GroupSpans, s side) (from, to float64) {
 }
 
 // extents returns what both panels show. Where one scale serves both it is used for both, so that widths compare.
-func extents(groups []GroupSpans) (before, after [2]float64) {
+func extents(groups []groupSpans) (before, after [2]float64) {
 	before[0], before[1] = extent(groups, beforeSide)
 	after[0], after[1] = extent(groups, afterSide)
 	wide := max(before[1]-before[0], after[1]-after[0])
@@ -127,7 +127,7 @@ func extents(groups []GroupSpans) (before, after [2]float64) {
 func panelHeight(lanes int) float64 { return panelHead + float64(lanes)*lanePitch + panelFoot }
 
 // panel draws one side at height y.
-func (in *CombineReport) panel(d *drawing, y float64, s side, lanes []int, groups []GroupSpans, view [2]float64, verdict string, alarm bool) {
+func (in *CombineReport) panel(d *drawing, y float64, s side, lanes []int, groups []groupSpans, view [2]float64, verdict string, alarm bool) {
 	d.text("title", "", 0, y+18, s.title)
 	if verdict != "" {
 		kind := "verdict ok-text"
@@ -164,13 +164,13 @@ func (in *CombineReport) panel(d *drawing, y float64, s side, lanes []int, group
 }
 
 // box returns where a span lies.
-func box(s side, span *Span, sc scale) (x1, x2 float64) {
+func box(s side, span *groupSpan, sc scale) (x1, x2 float64) {
 	start, end := s.times(span)
 	x1, x2 = sc.clip(float64(start)), sc.clip(float64(end))
 	return x1, max(x2, x1+2)
 }
 
-func (in *CombineReport) ribbon(d *drawing, top float64, s side, row map[int]int, g *GroupSpans, sc scale) {
+func (in *CombineReport) ribbon(d *drawing, top float64, s side, row map[int]int, g *groupSpans, sc scale) {
 	last := -1
 	for k := range g.Spans {
 		if _, shown := row[g.Spans[k].Node]; !shown {
@@ -188,7 +188,7 @@ func (in *CombineReport) ribbon(d *drawing, top float64, s side, row map[int]int
 	}
 }
 
-func (in *CombineReport) bars(d *drawing, top float64, s side, row map[int]int, g *GroupSpans, sc scale) {
+func (in *CombineReport) bars(d *drawing, top float64, s side, row map[int]int, g *groupSpans, sc scale) {
 	for k := range g.Spans {
 		span := &g.Spans[k]
 		r, shown := row[span.Node]
@@ -225,52 +225,13 @@ func (in *CombineReport) verdicts() (before, after string, badBefore, badAfter b
 }
 
 // picture draws both panels and returns the height.
-func (in *CombineReport) picture(d *drawing, groups []GroupSpans, lanes []int, y float64) float64 {
+func (in *CombineReport) picture(d *drawing, groups []groupSpans, lanes []int, y float64) float64 {
 	before, after := extents(groups)
 	sayBefore, sayAfter, badBefore, badAfter := in.verdicts()
 	in.panel(d, y, beforeSide, lanes, groups, before, sayBefore, badBefore)
 	y += panelHeight(len(lanes)) + 18
 	in.panel(d, y, afterSide, lanes, groups, after, sayAfter, badAfter)
 	return y + panelHeight(len(lanes))
-}
-
-// standaloneSVG is the picture as a file of its own: 24 px of margin, its own colours for light and dark.
-func standaloneSVG(in *CombineReport) string {
-	from, to := opening(in.Groups)
-	groups := in.Groups[from:to]
-	lanes := in.lanes(groups, maxLanes)
-	var d drawing
-	const margin = 24.0
-	height := in.picture(&d, groups, lanes, margin)
-	if note := in.omitted(groups, lanes); note != "" {
-		height += 18
-		d.text("tick", "", 0, height-2, note)
-	}
-	height += margin / 2
-	title := "The same collectives before and after the clocks were aligned"
-	if before, after, _, _ := in.verdicts(); before != "" {
-		title += ": " + before + ", then " + after
-	}
-	var out drawing
-	fmt.Fprintf(&out.b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="%s 0 %s %s" role="img" aria-label="%s" font-family="system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif">`,
-		num(-margin), num(pictureWidth+2*margin-laneRight), num(height), title)
-	fmt.Fprintf(&out.b, "<title>%s</title><style>%s</style>", title, pictureStyle())
-	out.rect("paper", -margin, 0, pictureWidth+2*margin-laneRight, height, 10, "")
-	out.b.WriteString(d.b.String())
-	out.b.WriteString("</svg>\n")
-	return out.b.String()
-}
-
-// omitted says what the picture leaves out.
-func (in *CombineReport) omitted(groups []GroupSpans, lanes []int) string {
-	if len(groups) == 0 {
-		return "No matched collective to show."
-	}
-	text := fmt.Sprintf("Shown: %s of %s", figure.Plural(len(groups), "collective", "collectives"), figure.Count(in.total()))
-	if all := len(in.lanes(groups, math.MaxInt)); all > len(lanes) {
-		text += fmt.Sprintf(", %d of %d nodes", len(lanes), all)
-	}
-	return text + ". A ribbon joins the parts of one collective: no part may end before another begins."
 }
 
 func (in *CombineReport) total() int { return max(in.GroupsTotal, len(in.Groups)) }

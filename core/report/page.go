@@ -324,7 +324,7 @@ func newRow(n *combine.NodeResult, reference string) row {
 }
 
 func (p *page) charts(in *CombineReport) {
-	curves := map[string]Curve{}
+	curves := map[string]curve{}
 	for _, c := range in.Curves {
 		curves[c.Node] = c
 	}

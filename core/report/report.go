@@ -20,39 +20,39 @@ type CombineReport struct {
 	// Output is how the written trace (file or run directory) is reached from the report's own directory; the commands on the
 	// page use it. "" makes them use the names in Doc.
 	Output string
-	Curves []Curve      // by node, in any order; nodes without one get no chart
-	Groups []GroupSpans // in time order, as Groups makes them
+	Curves []curve      // by node, in any order; nodes without one get no chart
+	Groups []groupSpans // in time order, as Groups makes them
 	// GroupsTotal is how many matched collectives there are when Groups is a choice among them; 0 means len(Groups).
 	GroupsTotal int
 	Late        *straggler.Document // who was late; nil: the page does not say
 }
 
-// Curve is the correction of one node over time.
-type Curve struct {
+// curve is the correction of one node over time.
+type curve struct {
 	Node   string // id, as in Doc.Nodes
-	Points []Point
+	Points []point
 }
 
-// Point is one instant of a curve.
-type Point struct {
+// point is one instant of a curve.
+type point struct {
 	AtNS         int64 // node's own wall clock, ns since Doc.ZeroNS
 	CorrectionNS int64 // aligned instant minus recorded instant
 	BoundNS      int64 // largest error of the aligned instant
 	Flags        clock.Coverage
 }
 
-// GroupSpans is one matched collective: the executions that belong together.
-type GroupSpans struct {
+// groupSpans is one matched collective: the executions that belong together.
+type groupSpans struct {
 	Key           string
 	Kind          string
 	Occurrence    int
 	Before, After collective.Judgement
 	Stretch       int // groups of one stretch follow each other without omission
-	Spans         []Span
+	Spans         []groupSpan
 }
 
-// Span is the execution of a collective on one node. All times are ns since Doc.ZeroNS.
-type Span struct {
+// groupSpan is the execution of a collective on one node. All times are ns since Doc.ZeroNS.
+type groupSpan struct {
 	Node                       int // index into Doc.Nodes
 	BeforeStartNS, BeforeEndNS int64
 	AfterStartNS, AfterEndNS   int64
@@ -61,10 +61,4 @@ type Span struct {
 // Combine writes the report of a combined trace as one HTML file.
 func Combine(w io.Writer, in CombineReport) error {
 	return pageTemplate().Execute(w, newPage(&in))
-}
-
-// Picture writes the matched collectives before and after alignment as an SVG that stands alone.
-func Picture(w io.Writer, in CombineReport) error {
-	_, err := io.WriteString(w, standaloneSVG(&in))
-	return err
 }

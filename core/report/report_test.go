@@ -73,14 +73,14 @@ func sample(t testing.TB, n, groups int) CombineReport {
 		in.Curves = append(in.Curves, CurveOf(r.ID, m, zeroNS+offset, zeroNS+offset+2100*ms, zeroNS))
 	}
 	for i := range groups {
-		g := GroupSpans{Key: "jit_step/psum.7", Kind: "all-reduce", Occurrence: i, Before: collective.Violated}
+		g := groupSpans{Key: "jit_step/psum.7", Kind: "all-reduce", Occurrence: i, Before: collective.Violated}
 		if i == 0 {
 			g.Before = collective.Consistent
 		}
 		for k := range n {
 			start := int64(i/4)*34*ms + int64(i%4)*3*ms + int64(k)*ms/20
 			shift := []int64{0, 37 * ms, -5 * ms, ms / 4}[k%4]
-			g.Spans = append(g.Spans, Span{Node: k, BeforeStartNS: start + shift, BeforeEndNS: start + shift + 2*ms, AfterStartNS: start, AfterEndNS: start + 2*ms})
+			g.Spans = append(g.Spans, groupSpan{Node: k, BeforeStartNS: start + shift, BeforeEndNS: start + shift + 2*ms, AfterStartNS: start, AfterEndNS: start + 2*ms})
 		}
 		in.Groups = append(in.Groups, g)
 	}
@@ -314,14 +314,14 @@ func TestCurveTouchesKnotsAndEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := CurveOf("a", m, zeroNS, zeroNS+2000, zeroNS)
-	at := map[int64]Point{}
+	at := map[int64]point{}
 	for i, p := range c.Points {
 		at[p.AtNS] = p
 		if i > 0 && p.AtNS <= c.Points[i-1].AtNS {
 			t.Fatalf("points %d and %d are not in order", i-1, i)
 		}
 	}
-	for x, want := range map[int64]Point{10: {10, -10, 5, 0}, 1009: {1009, -9, 7, 0}, 0: {0, -10, 6, clock.Extrapolated}} {
+	for x, want := range map[int64]point{10: {10, -10, 5, 0}, 1009: {1009, -9, 7, 0}, 0: {0, -10, 6, clock.Extrapolated}} {
 		if diff := cmp.Diff(want, at[x]); diff != "" {
 			t.Errorf("point at %d (-want +got):\n%s", x, diff)
 		}
@@ -332,12 +332,12 @@ func TestCurveTouchesKnotsAndEnds(t *testing.T) {
 }
 
 func TestThinnedCurveKeepsItsExtremes(t *testing.T) {
-	var pts []Point
+	var pts []point
 	for i := range int64(5000) {
-		pts = append(pts, Point{AtNS: i, CorrectionNS: 100})
+		pts = append(pts, point{AtNS: i, CorrectionNS: 100})
 	}
 	pts[2717].CorrectionNS, pts[2718].CorrectionNS = 900, -900
-	thin := thinPoints(pts, func(p Point) float64 { return float64(p.CorrectionNS) })
+	thin := thinPoints(pts, func(p point) float64 { return float64(p.CorrectionNS) })
 	if len(thin) > maxPoints {
 		t.Errorf("%d points are left, want at most %d", len(thin), maxPoints)
 	}
@@ -353,9 +353,9 @@ func TestThinnedCurveKeepsItsExtremes(t *testing.T) {
 }
 
 func TestCurveIsComparedWithALineOnEitherSideOfAStep(t *testing.T) {
-	var pts []Point
+	var pts []point
 	for i := range int64(100) {
-		p := Point{AtNS: i * 1000, CorrectionNS: i * 3}
+		p := point{AtNS: i * 1000, CorrectionNS: i * 3}
 		switch {
 		case i >= 50:
 			p.CorrectionNS += 2 * ms
@@ -415,7 +415,7 @@ func TestGroupsJudgesBothClocks(t *testing.T) {
 	if total != 3 || len(got) != 3 {
 		t.Fatalf("%d of %d groups, want 3 of 3", len(got), total)
 	}
-	want := GroupSpans{Key: "psum", Kind: "all-reduce", Occurrence: 1, Before: collective.Violated, After: collective.Consistent, Spans: []Span{
+	want := groupSpans{Key: "psum", Kind: "all-reduce", Occurrence: 1, Before: collective.Violated, After: collective.Consistent, Spans: []groupSpan{
 		{0, 10 * ms, 11 * ms, 10 * ms, 11 * ms}, {1, 60 * ms, 61 * ms, 10 * ms, 11 * ms},
 	}}
 	if diff := cmp.Diff(want, got[1]); diff != "" {

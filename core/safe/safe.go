@@ -35,8 +35,8 @@ func (e *PanicError) Address() (uint64, bool) {
 	return 0, false
 }
 
-// Catch, when deferred, turns a panic of the surrounding function into a *PanicError in *err. Without a panic *err stays.
-func Catch(err *error) {
+// catch, when deferred, turns a panic of the surrounding function into a *PanicError in *err. Without a panic *err stays.
+func catch(err *error) {
 	if v := recover(); v != nil {
 		*err = &PanicError{Value: v, Stack: debug.Stack()}
 	}
@@ -47,7 +47,7 @@ func Catch(err *error) {
 func Call(f func() error) (err error) {
 	before := debug.SetPanicOnFault(true)
 	defer debug.SetPanicOnFault(before)
-	defer Catch(&err)
+	defer catch(&err)
 	return f()
 }
 

@@ -45,7 +45,7 @@ const (
 	StepsByCycles  = "cycles"  // the kernels of the ranks repeat, as prlx cycles finds it
 	StepsByTrace   = "trace"   // the trace numbers its steps
 	StepsByRepeats = "repeats" // the operations of the rank that has most of them repeat
-	StepsByNothing = "nothing" // nothing repeats: all is one step
+	stepsByNothing = "nothing" // nothing repeats: all is one step
 )
 
 // Operations counts those that were looked at. Late, Together, ProfilerStart and Undecided add up to Count.
@@ -53,7 +53,7 @@ type Operations struct {
 	Count         int `json:"count"`
 	Told          int `json:"told"`           // of which it is known who entered last
 	Late          int `json:"late"`           // a rank entered later than the middle one of the others, for certain
-	Together      int `json:"together"`       // nobody can have entered later than that by more than TogetherShare of the time since the operation before
+	Together      int `json:"together"`       // nobody can have entered later than that by more than together_share of the time since the operation before
 	ProfilerStart int `json:"profiler_start"` // the one that entered last had not been recorded doing anything before
 	Undecided     int `json:"undecided"`      // none of these: the clocks are not known well enough, or who waits for whom is not
 
@@ -108,7 +108,7 @@ const (
 	DidData       = "data loading"
 	DidGarbage    = "garbage collection"
 	DidHost       = "host" // a call of the host, while the device had nothing to do
-	DidNothing    = "gap"  // neither device nor host is known to have done anything
+	didNothing    = "gap"  // neither device nor host is known to have done anything
 	DidPart       = "part" // a part of a step, of a trace without kernels
 )
 

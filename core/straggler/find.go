@@ -231,7 +231,7 @@ func (f *finder) divide() {
 			f.doc.Operations.Told++
 		}
 	}
-	f.doc.Operations.TogetherShare = TogetherShare
+	f.doc.Operations.TogetherShare = togetherShare
 	for _, g := range groups {
 		f.doc.Groups = append(f.doc.Groups, *g)
 	}

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// TogetherShare is what counts as together: a lateness below this part of the time since the operation before. Were there one in each operation, the
+// togetherShare is what counts as together: a lateness below this part of the time since the operation before. Were there one in each operation, the
 // job would lose no more than this part of its time.
-const TogetherShare = 0.05
+const togetherShare = 0.05
 
 // state is what is known of an operation's members.
 type state uint8
@@ -16,7 +16,7 @@ type state uint8
 const (
 	undecided state = iota
 	behind          // one entered later than the middle one of the others
-	together        // nobody can have entered later than that by more than TogetherShare of the time since the operation before
+	together        // nobody can have entered later than that by more than togetherShare of the time since the operation before
 	notBegun        // the one that was late had not been recorded doing anything before
 )
 
@@ -58,7 +58,7 @@ func (j *Job) judge(before []int32) (out []judged, of []int64) {
 			one.state = notBegun
 		case one.event >= 0:
 			one.state = behind
-		case float64(one.atMost) <= TogetherShare*float64(lasted[k]):
+		case float64(one.atMost) <= togetherShare*float64(lasted[k]):
 			one.state = together
 		}
 		out[k] = one

@@ -35,7 +35,7 @@ func TestWhatIsSaidOfAnOperationIsTrue(t *testing.T) {
 							t.Fatalf("seed %d, operation %d: rank %d was %d ns late, and for certain %d", seed, k, j.Events[e].Rank, truth, of[e])
 						case o.state == behind && e == o.event && len(j.Ops[k].Gates) == 1 && truth <= 0:
 							t.Fatalf("seed %d, operation %d: rank %d was not late", seed, k, j.Events[e].Rank)
-						case o.state == together && (truth > o.atMost || float64(o.atMost) > TogetherShare*float64(lasted[k])):
+						case o.state == together && (truth > o.atMost || float64(o.atMost) > togetherShare*float64(lasted[k])):
 							t.Fatalf("seed %d, operation %d: rank %d was %d ns late where all were together within %d", seed, k, j.Events[e].Rank, truth, o.atMost)
 						}
 					}

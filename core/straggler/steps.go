@@ -34,7 +34,7 @@ func (j *Job) FindSteps() {
 	period := periodOf(symbols)
 	j.StepsBy = StepsByRepeats
 	if period >= len(symbols) {
-		j.StepsBy = StepsByNothing
+		j.StepsBy = stepsByNothing
 	}
 	var begins []int64
 	for i := 0; i < len(longest); i += period {

@@ -1,13 +1,13 @@
 package straggler
 
-// TrackSpans is the most executions that Tracks holds: those of the ranks that cost most.
-const TrackSpans = 1 << 19
+// trackSpans is the most executions that Tracks holds: those of the ranks that cost most.
+const trackSpans = 1 << 19
 
 // Tracks is what ranks did in each operation that was looked at, for a viewer of traces.
 type Tracks struct {
 	BaseNS  int64 // instants are absolute; a trace that opens beside it counts its times from here
 	Ranks   []Track
-	LeftOut int // ranks that would be more than TrackSpans
+	LeftOut int // ranks that would be more than trackSpans
 }
 
 // Track is one rank.
@@ -57,7 +57,7 @@ func (f *finder) tracks(late []lateness, out *Tracks) {
 	spans := 0
 	for _, r := range f.order {
 		t := Track{ID: j.Ranks[r].ID, Host: j.Ranks[r].Host, Blamed: f.ranks[r].Blamed, CostNS: f.ranks[r].CostNS}
-		if spans += len(byRank[r]); spans > TrackSpans && len(out.Ranks) > 0 {
+		if spans += len(byRank[r]); spans > trackSpans && len(out.Ranks) > 0 {
 			out.LeftOut = len(f.order) - len(out.Ranks)
 			return
 		}

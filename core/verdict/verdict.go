@@ -80,8 +80,8 @@ func (e *Evidence) Lacks(what, why string) {
 	e.missing = append(e.missing, Missing{What: what, Why: why})
 }
 
-// Whole reports whether something was looked at and nothing is missing: whether Compare can say Same, and Check Passed.
-func (e *Evidence) Whole() bool {
+// whole reports whether something was looked at and nothing is missing: whether Compare can say Same, and Check Passed.
+func (e *Evidence) whole() bool {
 	return len(e.missing) == 0 && e.count() > 0
 }
 
@@ -113,7 +113,7 @@ func (e *Evidence) conclude(found bool, bad, good Outcome, why string) Verdict {
 	switch {
 	case found:
 		return e.verdict(bad, why)
-	case e.Whole():
+	case e.whole():
 		return e.verdict(good, why)
 	}
 	return e.verdict(Inconclusive, e.reason(why))
@@ -175,29 +175,4 @@ func (v Verdict) Gate(crossed bool, why string) Verdict {
 		return e.verdict(Inconclusive, v.Why)
 	}
 	return e.verdict(Passed, why)
-}
-
-// Sum is the verdict over several of one kind: bad if one is, else inconclusive if one is or there is none, else good.
-func Sum(verdicts []Verdict, good Outcome, why string) Verdict {
-	var e Evidence
-	var bad, open *Verdict
-	for i := range verdicts {
-		v := &verdicts[i]
-		e.looked, e.missing = append(e.looked, v.Looked...), append(e.missing, v.Missing...)
-		switch {
-		case v.Bad() && bad == nil:
-			bad = v
-		case !v.Bad() && !v.Good() && open == nil:
-			open = v
-		}
-	}
-	switch {
-	case bad != nil:
-		return e.verdict(bad.Outcome, bad.Why)
-	case open != nil:
-		return e.verdict(Inconclusive, open.Why)
-	case len(verdicts) == 0:
-		return e.verdict(Inconclusive, e.reason(why))
-	}
-	return e.verdict(good, why)
 }

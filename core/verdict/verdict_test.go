@@ -73,29 +73,6 @@ func TestAGateOfAnOpenVerdictIsOpenUnlessCrossed(t *testing.T) {
 	}
 }
 
-func TestTheSumOfVerdictsIsItsWorst(t *testing.T) {
-	var e Evidence
-	e.Looked("warps", 1)
-	same, differs, open := e.Compare(false, "a"), e.Compare(true, "b"), e.Open("c")
-	for _, c := range []struct {
-		of   []Verdict
-		want Outcome
-	}{
-		{nil, Inconclusive},
-		{[]Verdict{same, same}, Same},
-		{[]Verdict{same, open}, Inconclusive},
-		{[]Verdict{open, differs, same}, Differs},
-		{[]Verdict{same, {}}, Inconclusive},
-	} {
-		if got := Sum(c.of, Same, "").Outcome; got != c.want {
-			t.Errorf("%v: got %s, want %s", c.of, got, c.want)
-		}
-	}
-	if got := Sum([]Verdict{same, same}, Same, "both").Looked; len(got) != 2 {
-		t.Errorf("what was looked at: %v", got)
-	}
-}
-
 func TestAVerdictTravelsAsJSON(t *testing.T) {
 	var e Evidence
 	e.Looked("warps", 2)

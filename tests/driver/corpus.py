@@ -1,4 +1,4 @@
-"""The corpus of the simulator's tests over whatever driver Triton finds, over prlx's own with ``PRLX_HERE=1``.
+"""The corpus of the simulator's tests over whatever driver Triton finds, over prlx's own with ``OWN_DRIVER=1``.
 
 ``corpus.py [NAME...]``
 
@@ -35,7 +35,7 @@ def here(case, arrays):
 
 def main():
     launch = on_driver
-    if os.environ.get("PRLX_HERE"):
+    if os.environ.get("OWN_DRIVER"):
         import prlx
 
         prlx.enable(device="simulator", progress=False)

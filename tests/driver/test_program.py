@@ -142,7 +142,7 @@ def test_the_corpus_is_the_same_over_either_driver(tmp_path):
     words = (sys.executable, "-W", "ignore", HERE / "corpus.py")
     settings = {"PYTHONPATH": str(TRITON / "3.9.0"), "TRITON_DEFAULT_FP_FUSION": "1"}
     unchanged = simulate("--", *words, cwd=tmp_path, **settings)
-    kept = {**os.environ, **settings, "TRITON_CACHE_DIR": str(tmp_path / "ours"), "PRLX_HERE": "1"}
+    kept = {**os.environ, **settings, "TRITON_CACHE_DIR": str(tmp_path / "ours"), "OWN_DRIVER": "1"}
     ours = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True, env=kept)
     lines = unchanged.stdout.splitlines()
     assert lines == ours.stdout.splitlines()

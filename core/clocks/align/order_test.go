@@ -1,9 +1,10 @@
 package align
 
 import (
-	"bytes"
 	"context"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -184,19 +185,23 @@ func realigned(t *testing.T, b []byte, c Clocks) ([]byte, *Stats) {
 	t.Helper()
 	src, space := scanned(t, b)
 	edit, lines := PlanLines(space.Layout(), 0, c, HostTime).Edit(0, nil, EventStats{})
-	sizes, err := xspace.Measure(context.Background(), src, space, edit)
+	path := filepath.Join(t.TempDir(), "out.xplane.pb")
+	created, _, err := space.WriteFile(context.Background(), src, edit, func() (*file.Output, error) { return file.Create(path, false) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := bytes.NewBuffer(make([]byte, 0, sizes.Total))
-	if err := xspace.Rewrite(context.Background(), src, space, edit, sizes, out); err != nil {
+	if err := created.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.ReadFile(path)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var total Stats
 	for _, s := range lines {
 		total.Merge(s)
 	}
-	return out.Bytes(), &total
+	return out, &total
 }
 
 // TestClocksThatGoBackwardsClampAndSaySo: order is kept by force, and every event in the forced interval is counted and listed.

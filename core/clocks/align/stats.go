@@ -20,11 +20,11 @@ type Stats struct {
 	MinCorrectionNS        int64 // smallest (new instant - instant as the file showed it)
 	MaxCorrectionNS        int64
 	Bounds                 clock.Histogram
-	Clamps                 []Clamp // the first MaxClamps of EventsClamped
+	Clamps                 []Clamp // the first maxClamps of EventsClamped
 }
 
-// MaxClamps is how many clamped events are listed; all are counted.
-const MaxClamps = 1000
+// maxClamps is how many clamped events are listed; all are counted.
+const maxClamps = 1000
 
 // Clamp is one event that was moved to keep the order.
 type Clamp struct {
@@ -60,7 +60,7 @@ func (l *eventsOf) observe(oldPS, newPS []int64, bounds *clock.Bounds) {
 	if bounds.Coverage&clock.Clamped == 0 {
 		return
 	}
-	for _, at := range oldPS[:min(len(oldPS), MaxClamps-len(s.Clamps))] {
+	for _, at := range oldPS[:min(len(oldPS), maxClamps-len(s.Clamps))] {
 		s.Clamps = append(s.Clamps, Clamp{Plane: l.plane, Line: l.line, OffsetPS: at, BoundNS: clock.WholeNS(bounds.At(at))})
 	}
 }
@@ -148,7 +148,7 @@ func (s *Stats) Merge(o *Stats) {
 	s.Uncovered += o.Uncovered
 	s.Timed += o.Timed
 	s.Bounds.Merge(&o.Bounds)
-	if room := MaxClamps - len(s.Clamps); room > 0 {
+	if room := maxClamps - len(s.Clamps); room > 0 {
 		s.Clamps = append(s.Clamps, o.Clamps[:min(room, len(o.Clamps))]...)
 	}
 }

@@ -32,7 +32,7 @@ func countOne(s *Stats, shiftNS, oldPS, newPS, boundNS int64, c clock.Coverage) 
 	if c != 0 {
 		s.Uncovered++
 	}
-	if c&clock.Clamped != 0 && len(s.Clamps) < MaxClamps {
+	if c&clock.Clamped != 0 && len(s.Clamps) < maxClamps {
 		s.Clamps = append(s.Clamps, Clamp{Plane: "p", Line: "l", OffsetPS: oldPS, BoundNS: boundNS})
 	}
 }

@@ -19,12 +19,12 @@ import (
 
 // Limits for hostile input. A file beyond one of them is refused with a Limit error.
 const (
-	MaxLine     = 1 << 20 // bytes of one line of a line-oriented file
+	maxLine     = 1 << 20 // bytes of one line of a line-oriented file
 	MaxRows     = 4 << 20 // records of one file
-	MaxDocument = 8 << 20 // bytes of a file that is read as one document: declared offsets, a JSON array
-	MaxProto    = 64 << 20
+	maxDocument = 8 << 20 // bytes of a file that is read as one document: declared offsets, a JSON array
+	maxProto    = 64 << 20
 	MaxNode     = 1<<20 - 1 // largest node id
-	MaxEdges    = 1 << 16   // edges of one probe window
+	maxEdges    = 1 << 16   // edges of one probe window
 )
 
 // Kind is what a clock file holds.

@@ -32,7 +32,7 @@ type DeclaredNode struct {
 }
 
 func (f *File) readTOML(ctx context.Context, src *file.Source) error {
-	b, err := readAll(src, MaxDocument)
+	b, err := readAll(src, maxDocument)
 	if err != nil {
 		return err
 	}
@@ -130,8 +130,8 @@ func (f *File) declared(doc map[string]any) error {
 			return f.declaredErr("unknown key %q; known are reference and nodes", clip(k))
 		}
 	}
-	if len(nodes) > MaxEdges {
-		return fault.New(fault.Limit, "declares %d nodes; %d are allowed", len(nodes), MaxEdges).WithPath(f.Path)
+	if len(nodes) > maxEdges {
+		return fault.New(fault.Limit, "declares %d nodes; %d are allowed", len(nodes), maxEdges).WithPath(f.Path)
 	}
 	seen := map[int]string{}
 	for _, name := range sortedKeys(nodes) {

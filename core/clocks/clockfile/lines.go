@@ -20,7 +20,7 @@ type lineReader struct {
 }
 
 func newLineReader(ctx context.Context, src *file.Source) *lineReader {
-	return &lineReader{path: src.Path(), w: file.NewWindow(ctx, src, 0, src.Size(), MaxLine+1)}
+	return &lineReader{path: src.Path(), w: file.NewWindow(ctx, src, 0, src.Size(), maxLine+1)}
 }
 
 // next returns the next line without its end, and whether it had one. After the last it returns io.EOF. The slice is valid

@@ -28,7 +28,7 @@ func (f *File) readJSON(ctx context.Context, src *file.Source, isArray bool) err
 		if len(line) == 0 {
 			continue
 		}
-		if f.Lines == 0 && object(line, func(_, _ []byte) error { return nil }) != nil && src.Size() <= MaxDocument {
+		if f.Lines == 0 && object(line, func(_, _ []byte) error { return nil }) != nil && src.Size() <= maxDocument {
 			if ok, err := f.readDocument(src); ok {
 				return err
 			}
@@ -66,7 +66,7 @@ func (f *File) bad(err error, line int, ended bool, firstBad *error) error {
 
 // readArray reads [record, record, ...].
 func (f *File) readArray(src *file.Source) error {
-	b, err := readAll(src, MaxDocument)
+	b, err := readAll(src, maxDocument)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (f *File) readArray(src *file.Source) error {
 // readDocument reads a file that is one JSON object over several lines: declared offsets, SnapshotPairs in protobuf's JSON form.
 // ok is false when it is neither a JSON object nor one of these.
 func (f *File) readDocument(src *file.Source) (ok bool, err error) {
-	b, err := readAll(src, MaxDocument)
+	b, err := readAll(src, maxDocument)
 	if err != nil {
 		return true, err
 	}

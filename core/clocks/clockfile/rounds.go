@@ -15,7 +15,7 @@ type Rounds struct {
 	Meta      []NodeMeta // ascending by node
 	Tails     []Tail     // ascending by node; ours only
 	Rows      []Round    // in file order
-	Alpha     AlphaForm  // how rates were written, when they were written as alpha
+	Alpha     alphaForm  // how rates were written, when they were written as alpha
 	BoundNS   int64      // of rows that state none, as the header states it; 0 when it does not
 }
 
@@ -230,7 +230,7 @@ func (r *Rounds) finish(f *File) {
 	}
 	sort.SliceStable(r.Meta, func(i, j int) bool { return r.Meta[i].Node < r.Meta[j].Node })
 	sort.SliceStable(r.Tails, func(i, j int) bool { return r.Tails[i].Node < r.Tails[j].Node })
-	if r.Alpha != AlphaNone {
+	if r.Alpha != alphaNone {
 		f.warnf("rates are written as alpha: %s", describeAlpha(r.Alpha))
 	}
 }

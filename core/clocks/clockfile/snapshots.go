@@ -131,7 +131,7 @@ func (f *File) snapshotDocument(b []byte) error {
 
 // readProto reads a binary SnapshotPairs message: pairs = 1 (sys_clock_ns = 1, tracer_clock_ns = 2), sampling_period_ns = 2.
 func (f *File) readProto(ctx context.Context, src *file.Source) error {
-	b, err := readAll(src, MaxProto)
+	b, err := readAll(src, maxProto)
 	if err != nil {
 		return err
 	}
@@ -233,13 +233,13 @@ func (s *Snapshots) finish(f *File) {
 	s.sayCounters(f)
 }
 
-// Basis says how one column of a snapshot file is to be read.
-type Basis string
+// basis says how one column of a snapshot file is to be read.
+type basis string
 
 // The readings of a column.
 const (
-	Absolute Basis = "absolute" // the clock itself
-	Relative Basis = "relative" // since the start of the recording: add the start
+	Absolute basis = "absolute" // the clock itself
+	Relative basis = "relative" // since the start of the recording: add the start
 )
 
 // Wall clocks since 1973 are at least wallFloor; recordings are shorter than durationCeiling (115 days).
@@ -252,7 +252,7 @@ const (
 // file order; where the tracer's column counts from a start that nobody knows, X counts from it too. meta holds the starts that the
 // recording's files state (0 = not known). What cannot be distinguished is refused with an Incompatible error; no threshold on the
 // tracer's clock alone is used, since a host that is up for a minute has a small one.
-func (s *Snapshots) Resolve(meta NodeMeta) (pairs []clock.Pair, sys, tracer Basis, err error) {
+func (s *Snapshots) Resolve(meta NodeMeta) (pairs []clock.Pair, sys, tracer basis, err error) {
 	if len(s.Pairs) == 0 {
 		return nil, Absolute, Absolute, nil
 	}
@@ -283,7 +283,7 @@ func (s *Snapshots) Resolve(meta NodeMeta) (pairs []clock.Pair, sys, tracer Basi
 	return pairs, sys, tracer, nil
 }
 
-func (s *Snapshots) sysBasis() (Basis, error) {
+func (s *Snapshots) sysBasis() (basis, error) {
 	var abs, rel int
 	for _, p := range s.Pairs {
 		switch {
@@ -312,7 +312,7 @@ const (
 
 // tracerBasis compares the tracer's column with what each reading predicts: elapsed time since the start, or the tracer's start
 // plus that.
-func (s *Snapshots) tracerBasis(sys Basis, meta NodeMeta) (Basis, error) {
+func (s *Snapshots) tracerBasis(sys basis, meta NodeMeta) (basis, error) {
 	g := meta.StartTracerNS
 	elapsedKnown := sys == Relative || meta.StartWalltimeNS > 0
 	if sys == Absolute && (g <= 0 || !elapsedKnown) {

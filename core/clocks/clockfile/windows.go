@@ -14,7 +14,7 @@ type Windows struct {
 	Node  int // from the meta line, the rows, or the digits after the last "node" of the file name
 	Meta  NodeMeta
 	Rows  []Window
-	Alpha AlphaForm
+	Alpha alphaForm
 }
 
 // Window is one probe window of a node. Instants are ns of that node's own wall clock.
@@ -38,32 +38,32 @@ type Edge struct {
 	Lost   int64
 }
 
-// AlphaForm says how a file writes alpha.
-type AlphaForm string
+// alphaForm says how a file writes alpha.
+type alphaForm string
 
 // The two conventions, their mixture, and a file without any non-zero alpha.
 const (
-	AlphaNone  AlphaForm = ""
-	AlphaDrift AlphaForm = "drift" // about 0.0000023
-	AlphaRatio AlphaForm = "ratio" // about 1.0000023
-	AlphaMixed AlphaForm = "mixed"
+	alphaNone  alphaForm = ""
+	alphaDrift alphaForm = "drift" // about 0.0000023
+	alphaRatio alphaForm = "ratio" // about 1.0000023
+	alphaMixed alphaForm = "mixed"
 )
 
 // alphaDrift returns alpha as a drift fraction and books which convention was seen.
-func (a *AlphaForm) alphaDrift(v float64) (float64, error) {
-	form := AlphaDrift
+func (a *alphaForm) alphaDrift(v float64) (float64, error) {
+	form := alphaDrift
 	switch {
 	case v == 0:
 		return 0, nil
 	case math.Abs(v-1) < 0.01:
-		v, form = v-1, AlphaRatio
+		v, form = v-1, alphaRatio
 	case math.Abs(v) >= 0.01:
 		return 0, fmt.Errorf("alpha %g is neither a drift (near 0) nor a ratio of rates (near 1)", v)
 	}
-	if *a == AlphaNone {
+	if *a == alphaNone {
 		*a = form
 	} else if *a != form {
-		*a = AlphaMixed
+		*a = alphaMixed
 	}
 	return v, nil
 }
@@ -91,8 +91,8 @@ func (f *File) window(b []byte, line int) error {
 			w.nodeInLine = true
 		case "edges":
 			err = array(value, func(v []byte) error {
-				if len(w.Edges) >= MaxEdges {
-					return fmt.Errorf("more than %d edges", MaxEdges)
+				if len(w.Edges) >= maxEdges {
+					return fmt.Errorf("more than %d edges", maxEdges)
 				}
 				e, err := edge(v, &alpha)
 				w.Edges = append(w.Edges, e)
@@ -119,7 +119,7 @@ func (f *File) window(b []byte, line int) error {
 	return nil
 }
 
-func edge(b []byte, form *AlphaForm) (Edge, error) {
+func edge(b []byte, form *alphaForm) (Edge, error) {
 	e := Edge{Dst: -1}
 	err := object(b, func(key, value []byte) error {
 		var err error
@@ -181,8 +181,8 @@ func parseProber(b []byte) (p Prober, err error) {
 				err := array(of, func(one []byte) error {
 					r, err := nodeID(one)
 					ranks = append(ranks, r)
-					if total++; total > MaxEdges && err == nil {
-						err = fmt.Errorf("more than %d ranks", MaxEdges)
+					if total++; total > maxEdges && err == nil {
+						err = fmt.Errorf("more than %d ranks", maxEdges)
 					}
 					return err
 				})
@@ -247,17 +247,17 @@ func (w *Windows) finish(f *File) error {
 		}
 		r.Node = w.Node
 	}
-	if w.Alpha != AlphaNone {
+	if w.Alpha != alphaNone {
 		f.warnf("alpha is written as %s", describeAlpha(w.Alpha))
 	}
 	return nil
 }
 
-func describeAlpha(a AlphaForm) string {
+func describeAlpha(a alphaForm) string {
 	switch a {
-	case AlphaRatio:
+	case alphaRatio:
 		return "a ratio of rates (about 1)"
-	case AlphaMixed:
+	case alphaMixed:
 		return "a ratio of rates in some lines and as a drift in others"
 	}
 	return "a drift (about 0)"

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 	"github.com/prlx-go/prlx/core/trace/xspace"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
 )
 
 // BenchmarkFromXSpace finds the collectives of a synthetic node; MB/s are those of the file.

@@ -11,7 +11,7 @@ import (
 func (m *Matched) dropChains(lost map[string]bool, unmatched func(key string, spans []int32)) {
 	chains := map[string][]int{}
 	for i := range m.Groups {
-		if c := m.Part.Ops[m.Groups[i].Op].Chain; c != "" && m.Groups[i].How == ByOrder {
+		if c := m.Part.Ops[m.Groups[i].Op].Chain; c != "" && m.Groups[i].How == byOrder {
 			chains[c] = append(chains[c], i)
 		}
 	}
@@ -22,7 +22,7 @@ func (m *Matched) dropChains(lost map[string]bool, unmatched func(key string, sp
 	}
 	m.Groups = slices.DeleteFunc(m.Groups, func(g Group) bool {
 		op := &m.Part.Ops[g.Op]
-		if g.How != ByOrder || op.Chain == "" || !lost[op.Chain] {
+		if g.How != byOrder || op.Chain == "" || !lost[op.Chain] {
 			return false
 		}
 		spans := make([]int32, len(g.Members))

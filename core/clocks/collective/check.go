@@ -66,7 +66,7 @@ func (c *Counts) add(j Judgement) {
 type Verdict struct {
 	Counts
 	ByKind     map[event.Kind]Counts
-	ByHow      map[How]int
+	ByHow      map[how]int
 	Incomplete int     // groups of which some members are in no trace
 	Guessed    int     // groups whose kind was read from a name
 	Proven     int     // violated groups that were matched by number, and whose kind is recorded: neither is a guess
@@ -78,7 +78,7 @@ type Verdict struct {
 }
 
 func newVerdict() *Verdict {
-	return &Verdict{ByKind: map[event.Kind]Counts{}, ByHow: map[How]int{}}
+	return &Verdict{ByKind: map[event.Kind]Counts{}, ByHow: map[how]int{}}
 }
 
 // Check judges every group on the clock given (nil: as recorded) and keeps the worst ones, at most worst of them.
@@ -117,7 +117,7 @@ func Check(ctx context.Context, m *Matched, clock Clock, worst int) (*Verdict, e
 		}
 		if op.Guess {
 			v.Guessed++
-		} else if g.How == ByRun && r.judgement == Violated {
+		} else if g.How == byRun && r.judgement == Violated {
 			v.Proven++
 		}
 		if r.decided {

@@ -274,7 +274,7 @@ func TestExecutionsWithoutANumberAreSampledOverTheirWholeTime(t *testing.T) {
 func TestTheShortestOfEachTimeAreKept(t *testing.T) {
 	const launches, stretch = 40_000, int64(50e6)
 	short := func(node int32, k int64) bool { return k%1000 == 10*int64(node) }
-	read := func(node int32, wanted map[Launch]bool) *Part {
+	read := func(node int32, wanted map[launch]bool) *Part {
 		p := newPart(4000)
 		p.wanted = wanted
 		p.Ops = []Op{{Key: "x", Kind: event.AllReduce}, {Key: "y", Kind: event.AllReduce}}

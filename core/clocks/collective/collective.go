@@ -56,7 +56,7 @@ type Part struct {
 	Thinned   int64         // executions beyond the limit whose launches were left out, by lot, over the whole time
 	Halvings  uint8         // how often half of the launches were left out
 	Turns     map[Seat]Turn // of executions without a number: how many there were, and whether they came in order
-	Shortest  []Short       // where launches were left out: the shortest of each operation over the whole time
+	Shortest  []short       // where launches were left out: the shortest of each operation over the whole time
 	Unknown   int64         // events of compiled programs that could be collectives but came without their program
 	Warnings  []string
 	Programs  *Programs // of an XSpace: what its compiled programs say
@@ -70,7 +70,7 @@ type Part struct {
 	origins map[uint32]origin // of a joined part: the parts whose executions it holds, by their id in rest
 
 	everyone  []Slot          // devices that executed anything; nil: those of Spans
-	wanted    map[Launch]bool // launches that are kept whatever is drawn
+	wanted    map[launch]bool // launches that are kept whatever is drawn
 	short     *shortest       // nil before a launch is left out
 	hashes    []uint64        // of the keys of Ops, as far as they were needed
 	limit     int
@@ -136,7 +136,7 @@ func Join(parts ...*Part) *Part {
 		n += len(p.Spans)
 	}
 	out.Spans = make([]event.Span, 0, n)
-	wanted := map[Launch]bool{}
+	wanted := map[launch]bool{}
 	for _, p := range parts { // all keep the launches that the fullest one keeps
 		out.Halvings = max(out.Halvings, p.Halvings)
 		for l := range p.wanted {

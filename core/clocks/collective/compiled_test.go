@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 	"github.com/prlx-go/prlx/core/trace/event"
 	"github.com/prlx-go/prlx/core/trace/xspace"
 )
@@ -62,7 +62,7 @@ func TestRealCollectivesAsRecorded(t *testing.T) {
 				t.Errorf("%s: %d groups of %s, want 60", tc.set, v.ByKind[kind].Groups, kind)
 			}
 		}
-		if v.ByHow[ByRun] != 240 || v.Guessed != 0 {
+		if v.ByHow[byRun] != 240 || v.Guessed != 0 {
 			t.Errorf("%s: matched %v, %d kinds guessed", tc.set, v.ByHow, v.Guessed)
 		}
 	}
@@ -104,7 +104,7 @@ func TestCollectivesOfTPUsAreAloneWithoutTheOtherHost(t *testing.T) {
 		other.DeviceIDs[Slot{1, d}] = int64(d)
 	}
 	v := mustCheck(t, mustMatch(t, p, other), nil, 0)
-	if v.Groups != 12 || v.Consistent != 12 || v.Incomplete != 0 || v.ByHow[ByOrder] != 12 {
+	if v.Groups != 12 || v.Consistent != 12 || v.Incomplete != 0 || v.ByHow[byOrder] != 12 {
 		t.Errorf("with the other host: %+v %v, want 12 groups of two", v.Counts, v.ByHow)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func TestNamesInDocuments(t *testing.T) {
-	if got := fmt.Sprint(Consistent, Undecidable, Violated, ByRun, ByOrder); got != "consistent undecidable violated run_id order" {
+	if got := fmt.Sprint(Consistent, Undecidable, Violated); got != "consistent undecidable violated" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -3,7 +3,7 @@ package collective
 import "github.com/prlx-go/prlx/core/trace/event"
 
 // NewPart, Keep and Finish do for tests outside of the package what extraction does.
-func NewPart(limit int, wanted map[Launch]bool) *Part {
+func NewPart(limit int, wanted map[launch]bool) *Part {
 	p := newPart(limit)
 	p.wanted = wanted
 	p.Ops = []Op{{Key: "step/reduce", Kind: event.AllReduce, Ranked: true}}
@@ -13,3 +13,5 @@ func NewPart(limit int, wanted map[Launch]bool) *Part {
 func (p *Part) Keep(s event.Span) { p.add(s) }
 
 func (p *Part) Finish() { p.finish() }
+
+type Launch = launch

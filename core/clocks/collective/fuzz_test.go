@@ -7,7 +7,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 	"github.com/prlx-go/prlx/core/trace/chrometrace"
 	"github.com/prlx-go/prlx/core/trace/xspace"
 )
@@ -27,7 +27,7 @@ func extract(t testing.TB, b []byte, asJSON bool) *Part {
 		if err != nil {
 			return nil
 		}
-		p, err = FromRecorded(ctx, src, trace, Options{Limit: 1000})
+		p, err = fromRecorded(ctx, src, trace, Options{Limit: 1000})
 		typed(t, err)
 	} else {
 		space, err := xspace.Scan(ctx, src, xspace.ScanOptions{})

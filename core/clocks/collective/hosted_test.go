@@ -38,7 +38,7 @@ func glooRank(t *testing.T, rank int, groups [][]int64, what ...string) *Part {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part, err := FromRecorded(context.Background(), src, trace, Options{Node: int32(rank)})
+	part, err := fromRecorded(context.Background(), src, trace, Options{Node: int32(rank)})
 	if err != nil {
 		t.Fatal(err)
 	}

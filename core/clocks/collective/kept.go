@@ -27,14 +27,14 @@ type Turn struct {
 	Jumbled bool  // one began before the one that was recorded before it: whose turn it was is not known
 }
 
-// Launch is a launch of an operation, by whatever it is matched.
-type Launch struct {
+// launch is a launch of an operation, by whatever it is matched.
+type launch struct {
 	Op  uint64 // of the key, and of whether launches have numbers
 	Run int64
 }
 
 // launch returns the launch of an execution.
-func (p *Part) launch(s *event.Span) Launch {
+func (p *Part) launch(s *event.Span) launch {
 	for i := len(p.hashes); i <= int(s.Op); i++ {
 		h := fnv.New64a()
 		if o := &p.Ops[i]; o.Phase == hlo.Done {
@@ -44,7 +44,7 @@ func (p *Part) launch(s *event.Span) Launch {
 		}
 		p.hashes = append(p.hashes, h.Sum64()&^1)
 	}
-	l := Launch{p.hashes[s.Op], s.Run}
+	l := launch{p.hashes[s.Op], s.Run}
 	if s.HasRun {
 		l.Op |= 1
 	}
@@ -167,9 +167,9 @@ func (p *Part) shorten() {
 	p.Dropped += int64(before - len(p.Spans) - len(p.paired))
 }
 
-// Short is a launch that took little on a device: who entered last waited for nobody, and left when all others did. It says most of the clocks.
-type Short struct {
-	Launch
+// short is a launch that took little on a device: who entered last waited for nobody, and left when all others did. It says most of the clocks.
+type short struct {
+	launch
 	AtNS   int64
 	TookNS int64
 }
@@ -178,7 +178,7 @@ type Short struct {
 type shortest struct {
 	most  int
 	shift uint // a stretch is 2^shift ns
-	cells map[cell][shortOnes]Short
+	cells map[cell][shortOnes]short
 	begun map[begun]event.Span // the latest start of operations that are a start and a done
 }
 
@@ -200,7 +200,7 @@ const (
 )
 
 func newShortest(most int) *shortest {
-	return &shortest{most: most, shift: firstShift, cells: map[cell][shortOnes]Short{}, begun: map[begun]event.Span{}}
+	return &shortest{most: most, shift: firstShift, cells: map[cell][shortOnes]short{}, begun: map[begun]event.Span{}}
 }
 
 func (x *shortest) take(p *Part, s *event.Span) {
@@ -217,13 +217,13 @@ func (x *shortest) take(p *Part, s *event.Span) {
 		}
 		startNS = start.StartNS
 	}
-	x.put(Short{l, startNS, s.EndNS - startNS})
+	x.put(short{l, startNS, s.EndNS - startNS})
 	for len(x.cells)*shortOnes > x.most && x.shift < 62 {
 		x.widen()
 	}
 }
 
-func (x *shortest) put(s Short) {
+func (x *shortest) put(s short) {
 	at := cell{s.Op, s.AtNS >> x.shift}
 	list, seen := x.cells[at]
 	if !seen {
@@ -232,7 +232,7 @@ func (x *shortest) put(s Short) {
 		}
 	}
 	for i := range list {
-		if list[i].TookNS < math.MaxInt64 && list[i].Launch == s.Launch { // another device of the node
+		if list[i].TookNS < math.MaxInt64 && list[i].launch == s.launch { // another device of the node
 			list[i].TookNS = min(list[i].TookNS, s.TookNS)
 			x.cells[at] = list
 			return
@@ -250,15 +250,15 @@ func (x *shortest) put(s Short) {
 func (x *shortest) widen() {
 	old := x.list()
 	x.shift++
-	x.cells = map[cell][shortOnes]Short{}
+	x.cells = map[cell][shortOnes]short{}
 	for _, s := range old {
 		x.put(s)
 	}
 }
 
 // list returns the launches by operation, time and number.
-func (x *shortest) list() []Short {
-	var out []Short
+func (x *shortest) list() []short {
+	var out []short
 	for _, list := range x.cells {
 		for _, s := range list {
 			if s.TookNS < math.MaxInt64 {
@@ -266,7 +266,7 @@ func (x *shortest) list() []Short {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Short) int {
+	slices.SortFunc(out, func(a, b short) int {
 		return cmp.Or(cmp.Compare(a.Op, b.Op), cmp.Compare(a.AtNS, b.AtNS), cmp.Compare(a.Run, b.Run))
 	})
 	return out
@@ -274,8 +274,8 @@ func (x *shortest) list() []Short {
 
 // Wanted returns the launches that say most of the clocks of all parts over their whole time, at most about so many: those that are short
 // somewhere. It is empty where every launch was kept.
-func Wanted(parts []*Part, most int) map[Launch]bool {
-	out := map[Launch]bool{}
+func Wanted(parts []*Part, most int) map[launch]bool {
+	out := map[launch]bool{}
 	full := 0
 	for _, p := range parts {
 		if len(p.Shortest) > 0 {
@@ -294,7 +294,7 @@ func Wanted(parts []*Part, most int) map[Launch]bool {
 			x.widen()
 		}
 		for _, s := range x.list() {
-			out[s.Launch] = true
+			out[s.launch] = true
 		}
 	}
 	return out

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/clocks/collective"
-	"github.com/prlx-go/prlx/core/clocks/collective/collectivetest"
 	"github.com/prlx-go/prlx/core/clocks/offsets"
 	"github.com/prlx-go/prlx/core/clocks/precedence"
+	"github.com/prlx-go/prlx/core/testing/collectivetest"
 	"github.com/prlx-go/prlx/core/trace/event"
 )
 

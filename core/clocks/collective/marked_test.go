@@ -10,7 +10,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 	"github.com/prlx-go/prlx/core/trace/aligned"
 	"github.com/prlx-go/prlx/core/trace/chrometrace"
 	"github.com/prlx-go/prlx/core/trace/hlo"
@@ -106,7 +106,7 @@ func markedPart(t testing.TB, text string, opt Options) (*Part, error) {
 		return nil, err
 	}
 	opt.Compiled = compiled[0]
-	return FromRecorded(ctx, src, trace, opt)
+	return fromRecorded(ctx, src, trace, opt)
 }
 
 // sameInJSON reports where the collectives of an XSpace are others once it has crossed into JSON.

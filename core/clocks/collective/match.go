@@ -11,22 +11,14 @@ import (
 	"github.com/prlx-go/prlx/core/trace/event"
 )
 
-// How says by what executions were matched.
-type How uint8
+// how says by what executions were matched.
+type how uint8
 
 // The ways to match.
 const (
-	ByRun   How = iota // by the launch's run id, equal on all nodes
-	ByOrder            // the k-th execution on each device
+	byRun   how = iota // by the launch's run id, equal on all nodes
+	byOrder            // the k-th execution on each device
 )
-
-// String returns the name that documents use.
-func (h How) String() string {
-	if h == ByRun {
-		return "run_id"
-	}
-	return "order"
-}
 
 // Member is one execution in a group.
 type Member struct {
@@ -38,7 +30,7 @@ type Member struct {
 type Group struct {
 	Op         int32 // index into Matched.Part.Ops: one of the members' ops
 	Occurrence int   // 0 for the first time its replica group executed the operation, and so on
-	How        How
+	How        how
 	Missing    int   // members that no trace has
 	Replicas   int32 // number of its replica group
 	Members    []Member
@@ -95,7 +87,7 @@ const (
 // bucket is the executions among which partners are looked for.
 type bucket struct {
 	key  string
-	how  How
+	how  how
 	spec uint64 // of devices, groups and pairs: programs that differ in them do not belong together
 	vari uint64
 	op   int32
@@ -119,7 +111,7 @@ func match(ctx context.Context, part *Part, d *doubts) (*Matched, error) {
 	}
 	lost, distrusted := d.lost, d.distrusted
 	for _, b := range buckets(part) {
-		if reason := distrusted[part.Ops[b.op].Chain]; reason != "" && b.how == ByRun {
+		if reason := distrusted[part.Ops[b.op].Chain]; reason != "" && b.how == byRun {
 			m.release(Unmatched{Key: b.key, Reason: reason}, b.list)
 			continue
 		}
@@ -128,7 +120,7 @@ func match(ctx context.Context, part *Part, d *doubts) (*Matched, error) {
 		}
 		m.matchBucket(&b, everyone, func(reason string, spans []int32) {
 			m.release(Unmatched{Key: b.key, Reason: reason}, spans)
-			if chain := part.Ops[b.op].Chain; chain != "" && b.how == ByOrder && (reason == reasonCounts || reason == reasonSizes) {
+			if chain := part.Ops[b.op].Chain; chain != "" && b.how == byOrder && (reason == reasonCounts || reason == reasonSizes) {
 				lost[chain] = true
 			}
 		})
@@ -201,7 +193,7 @@ func buckets(part *Part) []bucket {
 	}
 	type id struct {
 		key        string
-		how        How
+		how        how
 		spec, vari uint64
 	}
 	index := map[id]int{}
@@ -209,9 +201,9 @@ func buckets(part *Part) []bucket {
 	for i := range part.Spans {
 		s := &part.Spans[i]
 		o := &part.Ops[s.Op]
-		k := id{key: o.Key, spec: specs[s.Op], how: ByRun}
+		k := id{key: o.Key, spec: specs[s.Op], how: byRun}
 		if !s.HasRun {
-			k.how, k.vari = ByOrder, o.Variant
+			k.how, k.vari = byOrder, o.Variant
 		}
 		at, ok := index[k]
 		if !ok {
@@ -314,7 +306,7 @@ func (m *Matched) matchBucket(b *bucket, everyone []Slot, unmatched func(reason 
 			continue // in a group of its own, or in none: nothing to compare with
 		}
 		p := placed{span: i, group: g, sends: part.Ops[s.Op].Sends, who: who.participant(slot), slot: slot, start: s.StartNS, end: s.EndNS}
-		if b.how == ByRun {
+		if b.how == byRun {
 			p.run = s.Run
 		}
 		list = append(list, p)
@@ -356,7 +348,7 @@ func (m *Matched) matchRun(b *bucket, list []placed, size int, unmatched func(st
 		}
 		seats[len(seats)-1].to = i + 1
 	}
-	if b.how == ByRun && m.Part.Ops[b.op].Ranked {
+	if b.how == byRun && m.Part.Ops[b.op].Ranked {
 		seats = withoutRepeats(list, seats, func(s turn) { unmatched(reasonRepeated, spansOf(list[s.from:s.to])) })
 	}
 	devices := 0
@@ -371,7 +363,7 @@ func (m *Matched) matchRun(b *bucket, list []placed, size int, unmatched func(st
 		}
 		return
 	}
-	if b.how == ByOrder && m.Part.Halvings > 0 {
+	if b.how == byOrder && m.Part.Halvings > 0 {
 		if reason := m.outOfTurn(len(seats), func(i int) *event.Span { return &m.Part.Spans[list[seats[i].from].span] }); reason != "" {
 			unmatched(reason, spansOf(list))
 			return
@@ -382,7 +374,7 @@ func (m *Matched) matchRun(b *bucket, list []placed, size int, unmatched func(st
 		if s.to-s.from == times {
 			continue
 		}
-		if m.Part.Dropped == 0 || b.how == ByRun {
+		if m.Part.Dropped == 0 || b.how == byRun {
 			unmatched(reasonCounts, spansOf(list))
 			return
 		}
@@ -394,7 +386,7 @@ func (m *Matched) matchRun(b *bucket, list []placed, size int, unmatched func(st
 	}
 	for k := range times {
 		agree := sizesAgree(m.Part, list, seats[0].from+k, len(seats), func(i int) int { return seats[i].from + k })
-		if b.how == ByRun && !agree {
+		if b.how == byRun && !agree {
 			for _, s := range seats {
 				unmatched(reasonUnequal, spansOf(list[s.from+k:s.from+k+1]))
 			}
@@ -492,9 +484,9 @@ func sizesAgree(part *Part, list []placed, first, n int, at func(int) int) bool 
 }
 
 // number gives occurrences to the groups of one bucket: in order of their first member's start within each replica group.
-func (m *Matched) number(groups []Group, how How) {
+func (m *Matched) number(groups []Group, how how) {
 	start := func(g *Group) int64 { return m.Part.Spans[g.Members[0].Span].StartNS }
-	if how == ByRun {
+	if how == byRun {
 		slices.SortStableFunc(groups, func(a, b Group) int { return cmp.Compare(start(&a), start(&b)) })
 	}
 	next := map[int32]int{}

@@ -17,20 +17,12 @@ import (
 // maxGroupRanks bounds the members of a process group that are read from its text.
 const maxGroupRanks = 1 << 17
 
-// FromRecorded finds the collectives in a trace whose recorder wrote of them. Kernels of NCCL and RCCL are what PyTorch's profiler wrote
+// FromRecordedNodes finds the collectives in a trace whose recorder wrote of them. Kernels of NCCL and RCCL are what PyTorch's profiler wrote
 // beside them: the collective's name, its process group and the group's ranks. Traces of before that have only the range
 // "nccl:all_to_all" in which the kernel was launched, or only the kernel's name, which is flagged. Operations of compiled programs (JAX)
 // are what the mark says of their programs; without one they count only under XLA's own names.
-func FromRecorded(ctx context.Context, src *file.Source, trace source.Recorded, opt Options) (*Part, error) {
-	parts, err := FromRecordedNodes(ctx, src, trace, nil, []Options{opt})
-	if err != nil {
-		return nil, err
-	}
-	return parts[0], nil
-}
-
-// FromRecordedNodes does what FromRecorded does for a trace that holds several nodes, a part for each: nodeOf says by process whose it
-// is, -1 for nobody's. nil: everything is the first one's.
+//
+// A trace may hold several nodes, a part for each: nodeOf says by process whose it is, -1 for nobody's. nil: everything is the first one's.
 func FromRecordedNodes(ctx context.Context, src *file.Source, trace source.Recorded, nodeOf []int, opts []Options) ([]*Part, error) {
 	layout, whole := trace.Layout(), trace.Facts().Distributed
 	readers := make([]*recordedReader, len(opts))

@@ -12,9 +12,10 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 	"github.com/prlx-go/prlx/core/trace/chrometrace"
 	"github.com/prlx-go/prlx/core/trace/event"
+	"github.com/prlx-go/prlx/core/trace/source"
 )
 
 // chromePart extracts the collectives of a Chrome trace as node n.
@@ -25,7 +26,7 @@ func chromePart(t testing.TB, src *file.Source, n int32) *Part {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := FromRecorded(ctx, src, trace, Options{Node: n})
+	p, err := fromRecorded(ctx, src, trace, Options{Node: n})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,8 +100,8 @@ func TestEightRanksOfDLRMAreMatchedAndPossible(t *testing.T) {
 		t.Errorf("%+v unmatched %v; want 3 all-reduce and 5 all-to-all of 8 ranks each", v.ByKind, m.Unmatched)
 	}
 	for _, g := range m.Groups {
-		if len(g.Members) != 8 || g.How != ByOrder {
-			t.Errorf("%s: %d members by %s", m.Part.Ops[g.Op].Key, len(g.Members), g.How)
+		if len(g.Members) != 8 || g.How != byOrder {
+			t.Errorf("%s: %d members by %d", m.Part.Ops[g.Op].Key, len(g.Members), g.How)
 		}
 	}
 	if v.Violated != 0 || v.Guessed != 0 {
@@ -335,4 +336,13 @@ func TestNamesOfPyTorchsVersionsAreOne(t *testing.T) {
 			t.Errorf("%q: got %v, want %v", name, got, want)
 		}
 	}
+}
+
+// fromRecorded is FromRecordedNodes of a trace of one node.
+func fromRecorded(ctx context.Context, src *file.Source, trace source.Recorded, opt Options) (*Part, error) {
+	parts, err := FromRecordedNodes(ctx, src, trace, nil, []Options{opt})
+	if err != nil {
+		return nil, err
+	}
+	return parts[0], nil
 }

@@ -140,7 +140,7 @@ type origin struct {
 }
 
 // Recall takes the executions of some launches back from the rest, and leaves out others by lot where there is no room for both.
-func Recall(parts []*Part, wanted map[Launch]bool) error {
+func Recall(parts []*Part, wanted map[launch]bool) error {
 	byID := map[uint32]*Part{}
 	rests := map[*Rest]bool{}
 	for _, p := range parts {

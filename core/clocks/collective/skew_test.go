@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 	"github.com/prlx-go/prlx/core/trace/event"
 	"github.com/prlx-go/prlx/core/trace/xspace"
 )
@@ -131,7 +131,7 @@ func TestRealSkewedClocksShowAndTheTruthClearsThem(t *testing.T) {
 					t.Errorf("%v: %d groups, want %d", k, got, want)
 				}
 			}
-			if raw.ByHow[ByRun] != 240 || raw.Incomplete != 0 || raw.Guessed != 0 || m.UnmatchedCount() != 0 || m.Part.Unknown != 0 {
+			if raw.ByHow[byRun] != 240 || raw.Incomplete != 0 || raw.Guessed != 0 || m.UnmatchedCount() != 0 || m.Part.Unknown != 0 {
 				t.Errorf("matched by %v, %d incomplete, %d guessed, unmatched %v", raw.ByHow, raw.Incomplete, raw.Guessed, m.Unmatched)
 			}
 			truth := mustCheck(t, m, readTruth(t, c.set).at, 3)

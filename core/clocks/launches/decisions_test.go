@@ -38,11 +38,11 @@ func TestReadSaysWhatItFoundAndWhatFailed(t *testing.T) {
 func TestWhichCallsWaitForTheirWork(t *testing.T) {
 	for _, c := range []struct {
 		awaited, toHost, blocks bool
-		want                    []Fact
+		want                    []fact
 	}{
 		{false, false, false, nil},
-		{true, false, false, []Fact{{211, 180}}},
-		{false, true, true, []Fact{{211, 180}}},
+		{true, false, false, []fact{{211, 180}}},
+		{false, true, true, []fact{{211, 180}}},
 		{false, true, false, nil}, // it returns while the copy runs
 		{false, false, true, nil}, // what blocks to give data to the device does not wait for its end
 	} {
@@ -52,7 +52,7 @@ func TestWhichCallsWaitForTheirWork(t *testing.T) {
 		w := r.add(isWork, gpu0, 1, 107, 181)
 		w.Awaited, w.ToHost = c.awaited, c.toHost
 		d := r.read(t, roomForAll).Devices[0]
-		if !reflect.DeepEqual(d.Waits, c.want) || !reflect.DeepEqual(d.Launches, []Fact{{101, 107}}) {
+		if !reflect.DeepEqual(d.Waits, c.want) || !reflect.DeepEqual(d.Launches, []fact{{101, 107}}) {
 			t.Errorf("%+v: %+v", c, d)
 		}
 	}
@@ -79,7 +79,7 @@ func TestWaitsInAnyOrder(t *testing.T) {
 	r.add(isWork, gpu0, 1, 107, 149)
 	r.add(isCall, host, 2, 201, 205)
 	r.add(isWork, gpu0, 2, 207, 251)
-	if d := r.read(t, roomForAll).Devices[0]; !reflect.DeepEqual(d.Waits, []Fact{{153, 148}, {303, 250}}) {
+	if d := r.read(t, roomForAll).Devices[0]; !reflect.DeepEqual(d.Waits, []fact{{153, 148}, {303, 250}}) {
 		t.Errorf("%+v", d.Waits)
 	}
 }
@@ -101,7 +101,7 @@ func TestTheTightestWaitsAreKept(t *testing.T) {
 		if i == 37 {
 			room = 5
 		}
-		kept.add(Fact{HostNS: i*10_000 + room, DeviceNS: i * 10_000})
+		kept.add(fact{HostNS: i*10_000 + room, DeviceNS: i * 10_000})
 	}
 	var rooms []int64
 	for _, f := range kept.list() {
@@ -214,7 +214,7 @@ func TestWhatCannotBeLinkedMakesRoom(t *testing.T) {
 
 // TestTheTightestFactSaysHowFarAheadADeviceCanBe, wherever it stands.
 func TestTheTightestFactSaysHowFarAheadADeviceCanBe(t *testing.T) {
-	d := &Device{Launches: []Fact{{100, 109}, {200, 204}, {300, 307}}, Waits: []Fact{{150, 130}, {250, 248}, {350, 341}}}
+	d := &Device{Launches: []fact{{100, 109}, {200, 204}, {300, 307}}, Waits: []fact{{150, 130}, {250, 248}, {350, 341}}}
 	if most, ok, least, both := d.Ahead(); !ok || !both || most != 4 || least != -2 {
 		t.Errorf("by %d at most (%v), %d at least (%v)", most, ok, least, both)
 	}

@@ -23,17 +23,17 @@ type Device struct {
 	Process  int32
 	Work     int    // that was looked at
 	Linked   int    // of that, what is linked to its call
-	Launches []Fact // work and the call that launched it
-	Waits    []Fact // work and a call that returned when it was done
+	Launches []fact // work and the call that launched it
+	Waits    []fact // work and a call that returned when it was done
 	Shared   bool   // the process has calls of a host, too
 
 	// Instants may be recorded earlier than they were, by as much as their recorder rounds.
 	hostGrain, deviceGrain int64
 }
 
-// Fact is two instants, each on the clock that it was recorded on. Of a launch the call's begin and the work's, of a wait the work's end
+// fact is two instants, each on the clock that it was recorded on. Of a launch the call's begin and the work's, of a wait the work's end
 // and the call's.
-type Fact struct{ HostNS, DeviceNS int64 }
+type fact struct{ HostNS, DeviceNS int64 }
 
 // Found is what a trace says.
 type Found struct {
@@ -225,10 +225,10 @@ func (r *reader) found() *Found {
 			continue
 		}
 		d.Linked++
-		d.Launches = append(d.Launches, Fact{HostNS: c.from, DeviceNS: w.from})
+		d.Launches = append(d.Launches, fact{HostNS: c.from, DeviceNS: w.from})
 		one := linked{c, w}
 		if one.returnsAfter() {
-			d.Waits = append(d.Waits, Fact{HostNS: c.to, DeviceNS: w.to})
+			d.Waits = append(d.Waits, fact{HostNS: c.to, DeviceNS: w.to})
 		}
 		byHost[c.process] = append(byHost[c.process], one)
 	}
@@ -323,7 +323,7 @@ func (d *Device) Judge(at func(deviceNS int64) int64) (v Inversions) {
 // Span returns the first and the last instant of the device that a fact speaks of.
 func (d *Device) Span() (from, to int64) {
 	from, to = math.MaxInt64, math.MinInt64
-	for _, list := range [2][]Fact{d.Launches, d.Waits} {
+	for _, list := range [2][]fact{d.Launches, d.Waits} {
 		for _, f := range list {
 			from, to = min(from, f.DeviceNS), max(to, f.DeviceNS)
 		}

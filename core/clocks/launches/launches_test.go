@@ -70,8 +70,8 @@ func TestWorkIsLinkedWithItsLaunchAndItsWait(t *testing.T) {
 	f := r.read(t, roomForAll)
 	want := []Device{{
 		Process: gpu0, Work: 6, Linked: 4,
-		Launches: []Fact{{101, 107}, {110, 160}, {210, 215}, {260, 265}},
-		Waits:    []Fact{{190, 180}, {250, 240}, {203, 180}, {290, 240}},
+		Launches: []fact{{101, 107}, {110, 160}, {210, 215}, {260, 265}},
+		Waits:    []fact{{190, 180}, {250, 240}, {203, 180}, {290, 240}},
 	}}
 	if !reflect.DeepEqual(f.Devices, want) || f.Calls != 4 || f.Ambiguous != 0 || f.Every != 1 {
 		t.Errorf("%+v", f)
@@ -121,7 +121,7 @@ func TestWhatATraceDoesNotStateIsNotGuessed(t *testing.T) {
 	if !shared.Shared || first.Shared || len(first.Waits)+len(second.Waits) != 0 {
 		t.Errorf("%+v", f.Devices)
 	}
-	if first.Work != 2 || !reflect.DeepEqual(first.Launches, []Fact{{14, 20}}) || !reflect.DeepEqual(second.Launches, []Fact{{17, 20}}) {
+	if first.Work != 2 || !reflect.DeepEqual(first.Launches, []fact{{14, 20}}) || !reflect.DeepEqual(second.Launches, []fact{{17, 20}}) {
 		t.Errorf("%+v", f.Devices)
 	}
 }

@@ -20,18 +20,18 @@ const (
 type tight struct {
 	most  int
 	shift uint
-	cells map[int64][]Fact // ascending by room
-	room  func(Fact) int64
+	cells map[int64][]fact // ascending by room
+	room  func(fact) int64
 }
 
-func newTight(most int, room func(Fact) int64) *tight {
-	return &tight{most: max(most, 1), shift: firstShift, cells: map[int64][]Fact{}, room: room}
+func newTight(most int, room func(fact) int64) *tight {
+	return &tight{most: max(most, 1), shift: firstShift, cells: map[int64][]fact{}, room: room}
 }
 
-func launchRoom(f Fact) int64 { return f.DeviceNS - f.HostNS }
-func waitRoom(f Fact) int64   { return f.HostNS - f.DeviceNS }
+func launchRoom(f fact) int64 { return f.DeviceNS - f.HostNS }
+func waitRoom(f fact) int64   { return f.HostNS - f.DeviceNS }
 
-func (t *tight) add(f Fact) {
+func (t *tight) add(f fact) {
 	t.put(f)
 	for len(t.cells) > t.most { // it ends: instants are below latest, so that one stretch holds all
 		old := t.list()
@@ -43,10 +43,10 @@ func (t *tight) add(f Fact) {
 	}
 }
 
-func (t *tight) put(f Fact) {
+func (t *tight) put(f fact) {
 	at := f.HostNS >> t.shift
 	list := t.cells[at]
-	i, _ := slices.BinarySearchFunc(list, f, func(a, b Fact) int { return cmp.Or(cmp.Compare(t.room(a), t.room(b)), cmp.Compare(a.HostNS, b.HostNS)) })
+	i, _ := slices.BinarySearchFunc(list, f, func(a, b fact) int { return cmp.Or(cmp.Compare(t.room(a), t.room(b)), cmp.Compare(a.HostNS, b.HostNS)) })
 	if i == tightOnes {
 		return
 	}
@@ -57,11 +57,11 @@ func (t *tight) put(f Fact) {
 }
 
 // list returns the facts by time.
-func (t *tight) list() (out []Fact) {
+func (t *tight) list() (out []fact) {
 	for _, list := range t.cells {
 		out = append(out, list...)
 	}
-	slices.SortFunc(out, func(a, b Fact) int {
+	slices.SortFunc(out, func(a, b fact) int {
 		return cmp.Or(cmp.Compare(a.HostNS, b.HostNS), cmp.Compare(a.DeviceNS, b.DeviceNS))
 	})
 	return out
@@ -121,9 +121,9 @@ func (r *reader) condenseOf(process int32, list []linked) {
 			r.condensed[x.work.process] = d
 		}
 		d.work++
-		d.launches.add(Fact{HostNS: x.call.from, DeviceNS: x.work.from})
+		d.launches.add(fact{HostNS: x.call.from, DeviceNS: x.work.from})
 		if x.returnsAfter() {
-			d.waits.add(Fact{HostNS: x.call.to, DeviceNS: x.work.to})
+			d.waits.add(fact{HostNS: x.call.to, DeviceNS: x.work.to})
 		}
 	}
 	var mine []wait
@@ -148,7 +148,7 @@ func (x *linked) returnsAfter() bool { return x.awaited || x.toHost && x.blocks 
 
 // waited finds for each wait the last work that it waited for: of list, by the return of its call, and of what was condensed before. A wait
 // that began before that was launched says nothing any more.
-func (l *launcher) waited(waits []wait, list []linked, grain int64) (out []Fact) {
+func (l *launcher) waited(waits []wait, list []linked, grain int64) (out []fact) {
 	slices.SortStableFunc(waits, func(a, b wait) int { return cmp.Compare(a.from, b.from) })
 	i, last := 0, l.lastNS
 	for _, w := range waits {
@@ -157,7 +157,7 @@ func (l *launcher) waited(waits []wait, list []linked, grain int64) (out []Fact)
 			i++
 		}
 		if (i > 0 || l.lastNS >= 0) && (l.lastNS < 0 || w.from >= l.untilNS+2*grain) {
-			out = append(out, Fact{HostNS: w.to, DeviceNS: last})
+			out = append(out, fact{HostNS: w.to, DeviceNS: last})
 		}
 	}
 	return out

@@ -12,12 +12,12 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 )
 
-// Kind says what a clock belongs to.
-type Kind uint8
+// kind says what a clock belongs to.
+type kind uint8
 
 // The kinds of clocks.
 const (
-	Host   Kind = iota // the wall clock of a host
+	Host   kind = iota // the wall clock of a host
 	Tracer             // the clock that a profiler stamps its events with
 	Device             // of an accelerator
 	Timer              // read inside of kernels, by a profiler of collectives
@@ -28,12 +28,12 @@ var kindNames = [...]string{Host: "", Tracer: "tracer", Device: "device", Timer:
 // Clock is a vertex of the graph: one clock of one node.
 type Clock struct {
 	Node   int
-	Kind   Kind
+	Kind   kind
 	Number int32 // among the node's clocks of that kind
 }
 
-// Compare orders clocks by node, kind and number.
-func (c Clock) Compare(o Clock) int {
+// compare orders clocks by node, kind and number.
+func (c Clock) compare(o Clock) int {
 	return cmp.Or(cmp.Compare(c.Node, o.Node), cmp.Compare(c.Kind, o.Kind), cmp.Compare(c.Number, o.Number))
 }
 
@@ -48,12 +48,12 @@ func (c Clock) String() string {
 	return fmt.Sprintf("node %d's %s %d", c.Node, kindNames[c.Kind], c.Number)
 }
 
-// Source says what an edge was measured by.
-type Source uint8
+// source says what an edge was measured by.
+type source uint8
 
 // The sources. Facts are instants of which one came before the other; readings are offsets that somebody worked out.
 const (
-	Stamps      Source = iota // packets: a fact each, and the fastest of both directions take equally long
+	Stamps      source = iota // packets: a fact each, and the fastest of both directions take equally long
 	Windows                   // readings: lines that a prober fitted
 	Rounds                    // readings: offsets that somebody solved against a reference
 	Snapshots                 // readings: a tracer's clock and its host's, one after the other
@@ -77,9 +77,9 @@ var sources = [...]struct {
 }
 
 // String is the method that a solution of this source alone is called by.
-func (s Source) String() string { return sources[s].name }
+func (s source) String() string { return sources[s].name }
 
-func (s Source) stated() bool { return sources[s].stated }
+func (s source) stated() bool { return sources[s].stated }
 
 // Graph is what was measured about several clocks. A vertex is a clock, an edge what one source says about the difference of two of
 // them: bounds at instants, or readings of it. Sources fill it, Solve finds the clocks.
@@ -97,7 +97,7 @@ type Graph struct {
 
 type edgeKey struct {
 	a, b   Clock
-	source Source
+	source source
 }
 
 // NewGraph returns a graph without clocks.
@@ -114,7 +114,7 @@ func (g *Graph) Clocks() []Clock {
 	for c := range g.clocks {
 		out = append(out, c)
 	}
-	slices.SortFunc(out, Clock.Compare)
+	slices.SortFunc(out, Clock.compare)
 	return out
 }
 
@@ -125,14 +125,14 @@ func (g *Graph) Edges() []*Edge {
 		out = append(out, e)
 	}
 	slices.SortFunc(out, func(x, y *Edge) int {
-		return cmp.Or(x.A.Compare(y.A), x.B.Compare(y.B), cmp.Compare(x.Source, y.Source))
+		return cmp.Or(x.A.compare(y.A), x.B.compare(y.B), cmp.Compare(x.Source, y.Source))
 	})
 	return out
 }
 
 // Between returns the edge between two clocks, which differ, for a source; a new one when there is none.
-func (g *Graph) Between(a, b Clock, source Source) *Edge {
-	if a.Compare(b) > 0 {
+func (g *Graph) Between(a, b Clock, source source) *Edge {
+	if a.compare(b) > 0 {
 		a, b = b, a
 	}
 	k := edgeKey{a, b, source}
@@ -148,7 +148,7 @@ func (g *Graph) Between(a, b Clock, source Source) *Edge {
 // Edge is what one source says about theta(x) = B's clock minus A's, x on A's clock. A comes before B in the order of clocks.
 type Edge struct {
 	A, B   Clock
-	Source Source
+	Source source
 
 	// All instants and differences are kept as float64 relative to these.
 	baseX     int64 // ns on A's clock

@@ -155,7 +155,7 @@ func (m *Meetings) ranks(reference Clock) []int {
 		case met[a] != met[b]:
 			return met[b] - met[a]
 		}
-		return m.clocks[a].Compare(m.clocks[b])
+		return m.clocks[a].compare(m.clocks[b])
 	})
 	rank := make([]int, len(order))
 	for place, i := range order {

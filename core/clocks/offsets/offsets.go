@@ -225,6 +225,6 @@ func (s *Solution) find(id int) (*NodeOffsets, bool) {
 
 func (s *Solution) sortNodes() {
 	sort.Slice(s.Nodes, func(i, j int) bool { return s.Nodes[i].Node < s.Nodes[j].Node })
-	sort.Slice(s.Others, func(i, j int) bool { return s.Others[i].Clock.Compare(s.Others[j].Clock) < 0 })
+	sort.Slice(s.Others, func(i, j int) bool { return s.Others[i].Clock.compare(s.Others[j].Clock) < 0 })
 	sort.Ints(s.Missing)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/prlx-go/prlx/core/clocks/clockfile"
 	"github.com/prlx-go/prlx/core/clocks/offsets"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 	"github.com/prlx-go/prlx/core/trace/clock"
 )
 

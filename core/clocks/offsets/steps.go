@@ -141,7 +141,7 @@ func blame(seen []*stepSeen) (clocks []Clock, group []*stepSeen) {
 	for c := range by {
 		order = append(order, c)
 	}
-	slices.SortFunc(order, Clock.Compare)
+	slices.SortFunc(order, Clock.compare)
 	var best Clock
 	for _, c := range order {
 		steps := by[c]

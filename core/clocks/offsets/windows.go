@@ -24,7 +24,7 @@ func SolveWindows(ctx context.Context, files []*clockfile.Windows, options Optio
 		return nil, err
 	}
 	g := NewGraph()
-	if dropped := g.AddWindows(files); len(g.edges) == 0 {
+	if dropped := g.addWindows(files); len(g.edges) == 0 {
 		return nil, fault.New(fault.Alignment, "no usable probe windows: %d edges have fewer than %d probes or none", dropped, minWindowPairs)
 	}
 	ref, err := opt.reference(g.hosts())
@@ -34,8 +34,8 @@ func SolveWindows(ctx context.Context, files []*clockfile.Windows, options Optio
 	return g.solve(ctx, Clock{Node: ref}, opt)
 }
 
-// AddWindows adds the probe windows of every node, and returns how many edges of windows have too few probes and are left out.
-func (g *Graph) AddWindows(files []*clockfile.Windows) (dropped int) {
+// addWindows adds the probe windows of every node, and returns how many edges of windows have too few probes and are left out.
+func (g *Graph) addWindows(files []*clockfile.Windows) (dropped int) {
 	w := gatherWindows(files)
 	phase := w.judgePhase()
 	for _, id := range w.ids {

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/clocks/collective"
-	"github.com/prlx-go/prlx/core/clocks/collective/collectivetest"
 	"github.com/prlx-go/prlx/core/clocks/offsets"
+	"github.com/prlx-go/prlx/core/testing/collectivetest"
 )
 
 // BenchmarkManyRanks matches and solves the collectives of 1,024 ranks.

@@ -72,7 +72,7 @@ func (a *alert) wait(fd int, until time.Time) bool {
 }
 
 // receiveAtOnce waits for packets and gives the prober those that have arrived.
-func (b *batch) receiveAtOnce(u *UDP, p *Prober, wait time.Duration, mono func() int64) error {
+func (b *batch) receiveAtOnce(u *udp, p *prober, wait time.Duration, mono func() int64) error {
 	now := time.Now()
 	until := now.Add(wait)
 	n := b.read(0)
@@ -99,7 +99,7 @@ func (b *batch) receiveAtOnce(u *UDP, p *Prober, wait time.Duration, mono func()
 		return syscall.Errno(-n)
 	}
 	for i := range n {
-		p.Received(b.bytes[i][:b.messages[i].length], addressOf(&b.names[i]), Stamp{NS: u.shown(at)}, mono())
+		p.Received(b.bytes[i][:b.messages[i].length], addressOf(&b.names[i]), stamp{NS: u.shown(at)}, mono())
 	}
 	return nil
 }

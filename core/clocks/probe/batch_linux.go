@@ -23,7 +23,7 @@ type batch struct {
 	messages [batchSize]message
 	parts    [batchSize]syscall.Iovec
 	names    [batchSize]syscall.RawSockaddrInet6 // an IPv4 address fits
-	bytes    [batchSize][2 * PacketSize]byte
+	bytes    [batchSize][2 * packetSize]byte
 	controls [batchSize][controlSize]byte
 }
 
@@ -112,7 +112,7 @@ func (b *batch) recount() {
 
 // receive lets the time pass and then reads what has arrived. Where the kernel does not stamp what arrives, or more arrives than is
 // read at once, it reads at once.
-func (b *batch) receive(u *UDP, p *Prober, wait time.Duration, mono func() int64) error {
+func (b *batch) receive(u *udp, p *prober, wait time.Duration, mono func() int64) error {
 	if b.alert != nil {
 		return b.receiveAtOnce(u, p, wait, mono)
 	}
@@ -147,7 +147,7 @@ func (b *batch) receive(u *UDP, p *Prober, wait time.Duration, mono func() int64
 }
 
 // sentWhen tells the prober when the kernel sent what it sent.
-func (b *batch) sentWhen(u *UDP, p *Prober) {
+func (b *batch) sentWhen(u *udp, p *prober) {
 	for b.sent.open > 0 {
 		n := b.read(syscall.MSG_ERRQUEUE)
 		if n <= 0 {
@@ -164,8 +164,8 @@ func (b *batch) sentWhen(u *UDP, p *Prober) {
 }
 
 // deliver gives a packet to the prober.
-func (b *batch) deliver(i int, now int64, u *UDP, p *Prober, mono int64) {
-	at := Stamp{NS: u.shown(now)}
+func (b *batch) deliver(i int, now int64, u *udp, p *prober, mono int64) {
+	at := stamp{NS: u.shown(now)}
 	ns, ok := receiveStamp(b.control(i))
 	if ok {
 		b.unmarked = 0
@@ -173,7 +173,7 @@ func (b *batch) deliver(i int, now int64, u *UDP, p *Prober, mono int64) {
 		b.unmarked++
 	}
 	if ok && ns <= now {
-		at = Stamp{u.shown(ns), true}
+		at = stamp{u.shown(ns), true}
 	}
 	p.Received(b.bytes[i][:b.messages[i].length], addressOf(&b.names[i]), at, mono)
 }

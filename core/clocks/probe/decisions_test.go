@@ -45,7 +45,7 @@ func TestAnswersAreGivenOutOfABucket(t *testing.T) {
 		}
 	}
 	l := &peer{}
-	for rate, want := range map[float64]int{DefaultRate: 48, 10: 48, 20: 48, 30: 60} {
+	for rate, want := range map[float64]int{defaultRate: 48, 10: 48, 20: 48, 30: 60} {
 		*l = peer{}
 		l.refill(5e8, rate)
 		if n := given(l, true); n != want {
@@ -53,7 +53,7 @@ func TestAnswersAreGivenOutOfABucket(t *testing.T) {
 		}
 	}
 	*l = peer{}
-	if l.refill(2e9, DefaultRate); given(l, false) != 2*unprovenRate {
+	if l.refill(2e9, defaultRate); given(l, false) != 2*unprovenRate {
 		t.Error("two seconds allow another number of answers to who has not proved to be alive")
 	}
 }
@@ -70,7 +70,7 @@ func TestTheFirstProbeIsDueWithinAnInterval(t *testing.T) {
 		}
 		earliest, latest = min(earliest, at), max(latest, at)
 	}
-	if interval := int64(1e9 * inARow / DefaultRate); earliest > interval/5 || latest < interval/2 || latest > interval || atOnce > 2 {
+	if interval := int64(1e9 * inARow / defaultRate); earliest > interval/5 || latest < interval/2 || latest > interval || atOnce > 2 {
 		t.Errorf("the first probes of 50 probers are due %d to %d ns after they start, an interval is %d; %d are sent at once", earliest, latest, interval, atOnce)
 	}
 }
@@ -90,7 +90,7 @@ func TestAsManyProbesAreSentAsAreAskedFor(t *testing.T) {
 		p := newPair(t)
 		if !stamped {
 			for id := range p.probers {
-				q, err := New(Config{Peers: pairPeers, Node: id, Session: testSession, Key: testKey, Random: uint64(id + 7)}, end{p, id}, mute{end{p, id}}, end{p, id}, p.now)
+				q, err := newProber(config{Peers: pairPeers, Node: id, Session: testSession, Key: testKey, Random: uint64(id + 7)}, end{p, id}, mute{end{p, id}}, end{p, id}, p.now)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -101,8 +101,8 @@ func TestAsManyProbesAreSentAsAreAskedFor(t *testing.T) {
 			p.step()
 		}
 		for i, q := range p.probers {
-			if sent := q.Counters().Sent; sent < seconds*DefaultRate*93/100 || sent > seconds*DefaultRate*107/100 {
-				t.Errorf("stamped: %v, prober %d: %d probes in %d s, want %d", stamped, i, sent, seconds, seconds*DefaultRate)
+			if sent := q.Counters().Sent; sent < seconds*defaultRate*93/100 || sent > seconds*defaultRate*107/100 {
+				t.Errorf("stamped: %v, prober %d: %d probes in %d s, want %d", stamped, i, sent, seconds, seconds*defaultRate)
 			}
 		}
 	}
@@ -116,10 +116,10 @@ func TestPacketsForOthersAndOfStrangersAreForeign(t *testing.T) {
 	}{"for us": {1, 0, 0}, "for another": {1, 5, 1}, "of nobody": {9, 0, 1}, "of nobody, for another": {9, 5, 1}} {
 		p := newPair(t)
 		out := packet{kind: kindProbe, session: testSession, from: c.from, to: c.to, fromRun: 5, seq: 1}
-		var b [PacketSize]byte
+		var b [packetSize]byte
 		out.put(b[:], newSigner(testKey))
 		q := p.probers[0]
-		q.Received(b[:], pairPeers[1], Stamp{}, 0)
+		q.Received(b[:], pairPeers[1], stamp{}, 0)
 		if n := q.Counters(); n.Foreign != c.foreign || n.Rejected != c.foreign || n.Given != 1-c.foreign {
 			t.Errorf("%s: %+v", name, n)
 		}
@@ -127,9 +127,9 @@ func TestPacketsForOthersAndOfStrangersAreForeign(t *testing.T) {
 }
 
 // recorded keeps exchanges.
-type recorded struct{ list []Exchange }
+type recorded struct{ list []exchange }
 
-func (r *recorded) Exchange(e *Exchange) { r.list = append(r.list, *e) }
+func (r *recorded) Exchange(e *exchange) { r.list = append(r.list, *e) }
 
 // TestAFollowUpCompletesTheExchangeThatItIsOf: among others that say nothing, and only by an instant that can be.
 func TestAFollowUpCompletesTheExchangeThatItIsOf(t *testing.T) {
@@ -154,13 +154,13 @@ func TestAFollowUpCompletesTheExchangeThatItIsOf(t *testing.T) {
 		q := p.probers[0]
 		q.sink = sink
 		l := q.byNode[1]
-		l.held = []held{{Exchange: Exchange{Src: 0, Dst: 1, T1: Stamp{NS: t1}, T2: Stamp{NS: t2}, T3: Stamp{NS: t3}, T4: Stamp{NS: t4}}, answer: 7}}
+		l.held = []held{{exchange: exchange{Src: 0, Dst: 1, T1: stamp{NS: t1}, T2: stamp{NS: t2}, T3: stamp{NS: t3}, T4: stamp{NS: t4}}, answer: 7}}
 		q.followUps(l, &packet{followUps: c.told})
 		if len(l.held) != c.held || len(sink.list) != 1-c.held {
 			t.Errorf("%s: %d wait, %d are recorded", name, len(l.held), len(sink.list))
 			continue
 		}
-		if c.held == 0 && sink.list[0].T3 != (Stamp{c.t3, c.kernel}) {
+		if c.held == 0 && sink.list[0].T3 != (stamp{c.t3, c.kernel}) {
 			t.Errorf("%s: the answer was sent at %+v", name, sink.list[0].T3)
 		}
 	}
@@ -174,7 +174,7 @@ func TestExchangesWaitForTheirStampNoLongerThanTheyMay(t *testing.T) {
 	q.sink = sink
 	l := q.byNode[1]
 	of := func(seq uint32, until int64) held {
-		return held{Exchange: Exchange{Dst: 1, Seq: seq}, answer: seq, until: until}
+		return held{exchange: exchange{Dst: 1, Seq: seq}, answer: seq, until: until}
 	}
 	l.held = []held{of(1, 20), of(2, 10), of(3, 15), of(4, 30)}
 	q.release(l, 15)

@@ -10,7 +10,7 @@ import (
 type pair struct {
 	t       *testing.T
 	now     int64
-	probers [2]*Prober
+	probers [2]*prober
 	found   [2]int
 	wire    []sentPacket // in order
 	stamped []sentAt     // by the kernel, and not told yet
@@ -50,12 +50,12 @@ func (e end) Send(to netip.AddrPort, b []byte) (uint64, error) {
 	e.p.stamped = append(e.p.stamped, sentAt{e.id, e.p.count, e.Now() + 1000})
 	return e.p.count, nil
 }
-func (e end) Exchange(*Exchange) { e.p.found[e.id]++ }
+func (e end) Exchange(*exchange) { e.p.found[e.id]++ }
 
 var pairPeers = []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:1"), netip.MustParseAddrPort("10.0.0.2:2")}
 
 func (p *pair) start(id int, run uint64) {
-	q, err := New(Config{Peers: pairPeers, Node: id, Session: testSession, Key: testKey, Random: run}, end{p, id}, end{p, id}, end{p, id}, p.now)
+	q, err := newProber(config{Peers: pairPeers, Node: id, Session: testSession, Key: testKey, Random: run}, end{p, id}, end{p, id}, end{p, id}, p.now)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func (p *pair) step() {
 func (p *pair) deliver(s sentPacket) {
 	p.tell()
 	to := 1 - s.from
-	p.probers[to].Received(s.b, pairPeers[s.from], Stamp{end{p, to}.Now(), true}, p.now)
+	p.probers[to].Received(s.b, pairPeers[s.from], stamp{end{p, to}.Now(), true}, p.now)
 }
 
 func newPair(t *testing.T) *pair {
@@ -191,13 +191,13 @@ func TestRandomPacketsAreRejected(t *testing.T) {
 	}
 	const n = 200_000
 	for range n {
-		b := make([]byte, r.Intn(2*PacketSize))
+		b := make([]byte, r.Intn(2*packetSize))
 		r.Read(b)
 		if r.Intn(2) == 0 { // one of ours, with something changed
 			b = append([]byte(nil), sample...)
 			b[r.Intn(len(b))] ^= byte(1 + r.Intn(255))
 		}
-		p.probers[0].Received(b, pairPeers[1], Stamp{end{p, 0}.Now(), true}, p.now)
+		p.probers[0].Received(b, pairPeers[1], stamp{end{p, 0}.Now(), true}, p.now)
 	}
 	c := p.probers[0].Counters()
 	if c.Rejected-before.Rejected != n || c.Given != before.Given || c.Answered != before.Answered || len(p.wire) != 0 {

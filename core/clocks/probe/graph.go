@@ -2,15 +2,15 @@ package probe
 
 import "slices"
 
-// MaxLinks is how many peers a node exchanges probes with.
-const MaxLinks = 8
+// maxLinks is how many peers a node exchanges probes with.
+const maxLinks = 8
 
-// Links returns the peers of every node, ascending: all others where they are few, else its two neighbours on a ring over all nodes and
+// links returns the peers of every node, ascending: all others where they are few, else its two neighbours on a ring over all nodes and
 // those on three more rings whose order is random, so that any two nodes are a few links apart and no handful of dead ones divides the
 // rest. Every node finds the same graph from the same number and seed.
-func Links(nodes int, seed uint64) [][]int {
+func links(nodes int, seed uint64) [][]int {
 	links := make([][]int, nodes)
-	if nodes <= MaxLinks+1 {
+	if nodes <= maxLinks+1 {
 		for a := range links {
 			for b := range nodes {
 				if b != a {
@@ -25,7 +25,7 @@ func Links(nodes int, seed uint64) [][]int {
 		order[i] = i
 	}
 	r := random(seed)
-	for ring := range MaxLinks / 2 {
+	for ring := range maxLinks / 2 {
 		if ring > 0 {
 			for i := nodes - 1; i > 0; i-- {
 				k := int(r.next() % uint64(i+1))

@@ -40,7 +40,7 @@ func TestAKeyFileIsItsOwnersAlone(t *testing.T) {
 func TestAKeyIsLongEnoughAndNoWholeFile(t *testing.T) {
 	for text, says := range map[string]string{
 		"":                                "no job key",
-		strings.Repeat("k", MinKey-1):     "at least 16",
+		strings.Repeat("k", minKey-1):     "at least 16",
 		strings.Repeat("k", 4097):         "at most 4096",
 		strings.Repeat(" ", 20) + "short": "at least 16",
 	} {
@@ -51,7 +51,7 @@ func TestAKeyIsLongEnoughAndNoWholeFile(t *testing.T) {
 	if key, err := jobKey(keyFile(t, strings.Repeat("k", 4096), 0o600), ""); err != nil || len(key) != 4096 {
 		t.Errorf("4096 bytes: %v", err)
 	}
-	if key, err := jobKey("", strings.Repeat("k", MinKey)); err != nil || len(key) != MinKey {
+	if key, err := jobKey("", strings.Repeat("k", minKey)); err != nil || len(key) != minKey {
 		t.Errorf("of the variable: %v", err)
 	}
 }

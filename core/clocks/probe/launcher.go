@@ -9,26 +9,20 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 )
 
-// Launched is what the program that started a job says of its hosts.
-type Launched struct {
+// launched is what the program that started a job says of its hosts.
+type launched struct {
 	Hosts []string
 	Node  int    // which of them this one is; -1: it does not say
 	By    string // the variable that says it
 }
 
-// Variables are the variables of the environment that FromLauncher asks for.
-var Variables = []string{
-	"SLURM_JOB_NODELIST", "SLURM_NODEID", "PBS_NODEFILE", "LSB_MCPU_HOSTS", "OMPI_MCA_orte_default_hostfile",
-	"TPU_WORKER_HOSTNAMES", "TPU_WORKER_ID", "MASTER_ADDR", "JOB_COMPLETION_INDEX",
-}
-
 // kubeflowHosts is where Kubeflow's MPI operator leaves the list of its pods.
 const kubeflowHosts = "/etc/mpi/hostfile"
 
-// FromLauncher finds the list of hosts in the environment of a job: SLURM, PBS, LSF, Open MPI, Kubeflow's MPI operator and TPU pods
+// fromLauncher finds the list of hosts in the environment of a job: SLURM, PBS, LSF, Open MPI, Kubeflow's MPI operator and TPU pods
 // leave one. torchrun and indexed jobs of Kubernetes tell each process its number and nothing of the others.
-func FromLauncher(get func(string) string) (*Launched, error) {
-	l := &Launched{Node: -1}
+func fromLauncher(get func(string) string) (*launched, error) {
+	l := &launched{Node: -1}
 	number := func(name string) {
 		if n, err := strconv.Atoi(get(name)); err == nil && n >= 0 {
 			l.Node = n
@@ -45,7 +39,7 @@ func FromLauncher(get func(string) string) (*Launched, error) {
 	switch {
 	case get("SLURM_JOB_NODELIST") != "":
 		l.By = "SLURM_JOB_NODELIST"
-		hosts, err := ExpandHosts(get(l.By))
+		hosts, err := expandHosts(get(l.By))
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +71,7 @@ func FromLauncher(get func(string) string) (*Launched, error) {
 			l.By = kubeflowHosts
 			return l, fromFile(kubeflowHosts)
 		}
-		e := fault.Usagef("no list of peers, and the environment of the job holds none").WithHint("give one: --peers FILE, or --peers host1:%d,host2:%d", DefaultPort, DefaultPort)
+		e := fault.Usagef("no list of peers, and the environment of the job holds none").WithHint("give one: --peers FILE, or --peers host1:%d,host2:%d", defaultPort, defaultPort)
 		for _, v := range []string{"MASTER_ADDR", "JOB_COMPLETION_INDEX"} {
 			if get(v) != "" {
 				return nil, fault.Usagef("no list of peers: %s is set, but it tells nothing of the other hosts", v).WithHint("%s", e.Hint)
@@ -110,8 +104,8 @@ func hostLines(text string) []string {
 	return hosts
 }
 
-// ExpandHosts expands a list of hosts as SLURM writes it: "node[01-03,07],login" is node01, node02, node03, node07, login.
-func ExpandHosts(list string) ([]string, error) {
+// expandHosts expands a list of hosts as SLURM writes it: "node[01-03,07],login" is node01, node02, node03, node07, login.
+func expandHosts(list string) ([]string, error) {
 	wrong := func() error {
 		return fault.Usagef("%q is not a list of hosts as SLURM writes it", list).WithHint("give the peers: --peers host1,host2")
 	}
@@ -140,7 +134,7 @@ func ExpandHosts(list string) ([]string, error) {
 		}
 		item := list[:end]
 		list = strings.TrimPrefix(list[end:], ",")
-		found, err := expand(item, MaxPeers-len(hosts))
+		found, err := expand(item, maxPeers-len(hosts))
 		if err != nil || len(found) == 0 {
 			return nil, wrong()
 		}

@@ -7,14 +7,14 @@ import (
 	"hash"
 )
 
-// PacketSize is the size of every packet. An answer is as long as its question.
-const PacketSize = 112
+// packetSize is the size of every packet. An answer is as long as its question.
+const packetSize = 112
 
 const (
 	magic   = 0x70726c78 // "prlx"
 	version = 1
 	macSize = 16
-	signed  = PacketSize - macSize
+	signed  = packetSize - macSize
 
 	kindProbe  = 1
 	kindAnswer = 2
@@ -26,8 +26,8 @@ const (
 	followUps = 2
 )
 
-// Session is what the packets of one job and one list of peers are known by.
-type Session [8]byte
+// sessionID is what the packets of one job and one list of peers are known by.
+type sessionID [8]byte
 
 // followUp says when the kernel sent an earlier answer.
 type followUp struct {
@@ -39,7 +39,7 @@ type followUp struct {
 type packet struct {
 	kind      uint8
 	flags     uint8
-	session   Session
+	session   sessionID
 	from, to  uint32
 	fromRun   uint64 // the number of the sending process
 	toRun     uint64 // of the receiving process, as far as the sender knows it
@@ -73,7 +73,7 @@ func (s *signer) of(b []byte) []byte {
 	return s.mac.Sum(s.sum[:0])[:macSize]
 }
 
-// put writes the packet into b, which has PacketSize bytes, and signs it.
+// put writes the packet into b, which has packetSize bytes, and signs it.
 func (p *packet) put(b []byte, s *signer) {
 	be := binary.BigEndian
 	be.PutUint32(b[0:], magic)
@@ -97,12 +97,12 @@ func (p *packet) put(b []byte, s *signer) {
 
 // read reads a packet of a session. Everything that anybody can send comes through here: the signature is checked before anything in the
 // packet is believed, and after what tells at no cost that it is not ours.
-func (p *packet) read(b []byte, session Session, s *signer) refusal {
+func (p *packet) read(b []byte, session sessionID, s *signer) refusal {
 	be := binary.BigEndian
-	if len(b) != PacketSize || be.Uint32(b) != magic || b[4] != version {
+	if len(b) != packetSize || be.Uint32(b) != magic || b[4] != version {
 		return malformed
 	}
-	if Session(b[8:16]) != session {
+	if sessionID(b[8:16]) != session {
 		return foreign
 	}
 	if !hmac.Equal(s.of(b[:signed]), b[signed:]) {

@@ -9,7 +9,7 @@ import (
 
 var (
 	testKey     = []byte("0123456789abcdef")
-	testSession = Session{1, 2, 3, 4, 5, 6, 7, 8}
+	testSession = sessionID{1, 2, 3, 4, 5, 6, 7, 8}
 )
 
 func answerPacket() packet {
@@ -23,7 +23,7 @@ func answerPacket() packet {
 // The layout is that of docs/formats/probe-packets.md, byte by byte: other programs may speak it.
 func TestThePacketIsLaidOutAsDocumented(t *testing.T) {
 	p := answerPacket()
-	var b [PacketSize]byte
+	var b [packetSize]byte
 	p.put(b[:], newSigner(testKey))
 	want := "70726c78" + "01" + "02" + "03" + "00" + "0102030405060708" + "00000003" + "00011170" +
 		"1122334455667788" + "99aabbccddeeff00" + "00000009" + "00000008" +
@@ -41,7 +41,7 @@ func TestThePacketIsLaidOutAsDocumented(t *testing.T) {
 
 func TestAPacketIsReadAsItWasWritten(t *testing.T) {
 	want := answerPacket()
-	var b [PacketSize]byte
+	var b [packetSize]byte
 	want.put(b[:], newSigner(testKey))
 	var got packet
 	if why := got.read(b[:], testSession, newSigner(testKey)); why != taken || got != want {
@@ -50,7 +50,7 @@ func TestAPacketIsReadAsItWasWritten(t *testing.T) {
 }
 
 func TestPacketsOfOthersAreRefused(t *testing.T) {
-	var good [PacketSize]byte
+	var good [packetSize]byte
 	p := answerPacket()
 	p.put(good[:], newSigner(testKey))
 	resign := func(edit func(b []byte)) []byte {
@@ -64,7 +64,7 @@ func TestPacketsOfOthersAreRefused(t *testing.T) {
 		want refusal
 	}{
 		"empty":                  {nil, malformed},
-		"short":                  {good[:PacketSize-1], malformed},
+		"short":                  {good[:packetSize-1], malformed},
 		"long":                   {append(good[:], 0), malformed},
 		"not ours":               {append([]byte("PRLX"), good[4:]...), malformed},
 		"another version":        {resign(func(b []byte) { b[4] = 2 }), malformed},
@@ -121,7 +121,7 @@ func TestTheWindowTakesEveryNumberOnce(t *testing.T) {
 
 // FuzzPacket: whatever arrives, the reader ends, and what it takes is written back as the same bytes.
 func FuzzPacket(f *testing.F) {
-	var b [PacketSize]byte
+	var b [packetSize]byte
 	p := answerPacket()
 	p.put(b[:], newSigner(testKey))
 	f.Add(b[:], false)
@@ -130,10 +130,10 @@ func FuzzPacket(f *testing.F) {
 	f.Add(b[:], false)
 	f.Add(b[:], true)
 	f.Add([]byte{}, true)
-	f.Add(make([]byte, PacketSize), true)
+	f.Add(make([]byte, packetSize), true)
 	f.Fuzz(func(t *testing.T, b []byte, sign bool) {
 		s := newSigner(testKey)
-		if sign && len(b) == PacketSize { // most of the reader is behind the signature
+		if sign && len(b) == packetSize { // most of the reader is behind the signature
 			copy(b[8:16], testSession[:])
 			copy(b[signed:], s.of(b[:signed]))
 		}
@@ -141,7 +141,7 @@ func FuzzPacket(f *testing.F) {
 		if got.read(b, testSession, s) != taken {
 			return
 		}
-		var again [PacketSize]byte
+		var again [packetSize]byte
 		got.put(again[:], s)
 		if string(again[:]) != string(b) {
 			t.Errorf("read %x, written again %x", b, again)

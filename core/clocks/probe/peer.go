@@ -27,7 +27,7 @@ type peer struct {
 // question is a probe that waits for its answer.
 type question struct {
 	seq   uint32
-	t1    Stamp
+	t1    stamp
 	until int64
 	late  bool // it was given up, and is kept to tell a late answer from a replayed one
 	again int  // so many probes follow its answer, one after another
@@ -35,7 +35,7 @@ type question struct {
 
 // held is an exchange that waits for the peer's kernel stamp of its answer.
 type held struct {
-	Exchange
+	exchange
 	answer uint32 // seq of the answer
 	until  int64
 }
@@ -99,7 +99,7 @@ const (
 func (l *peer) refill(mono int64, rate float64) {
 	s := float64(mono-l.filled) / 1e9
 	l.filled = mono
-	l.full = min(answersAtOnce, l.full+s*4*max(rate, DefaultRate))
+	l.full = min(answersAtOnce, l.full+s*4*max(rate, defaultRate))
 	l.unproven = min(unprovenAtOnce, l.unproven+s*unprovenRate)
 }
 

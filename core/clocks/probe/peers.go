@@ -14,15 +14,15 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 )
 
-// DefaultPort is the UDP port of peers that name none.
-const DefaultPort = 47474
+// defaultPort is the udp port of peers that name none.
+const defaultPort = 47474
 
 // maxList is how large a file of peers may be.
 const maxList = 4 << 20
 
-// ParsePeers reads a list of peers: "host:port", "[address]:port" or "host" each, between commas, white space or lines; # begins a comment.
+// parsePeers reads a list of peers: "host:port", "[address]:port" or "host" each, between commas, white space or lines; # begins a comment.
 // The order counts: it numbers the nodes.
-func ParsePeers(text string, port int) ([]string, error) {
+func parsePeers(text string, port int) ([]string, error) {
 	var peers []string
 	seen := map[string]bool{}
 	for _, line := range strings.Split(text, "\n") {
@@ -37,8 +37,8 @@ func ParsePeers(text string, port int) ([]string, error) {
 			}
 			seen[name] = true
 			peers = append(peers, name)
-			if len(peers) > MaxPeers {
-				return nil, fault.Usagef("more than %d peers", MaxPeers)
+			if len(peers) > maxPeers {
+				return nil, fault.Usagef("more than %d peers", maxPeers)
 			}
 		}
 	}
@@ -55,7 +55,7 @@ func peerName(p string, port int) (string, error) {
 	}
 	host, at, err := net.SplitHostPort(p)
 	if err != nil || host == "" || strings.ContainsAny(host, "/=") {
-		return "", fault.Usagef("%q is not a peer: expected host:port", p).WithHint("an IPv6 address stands in brackets: [fd00::1]:%d", DefaultPort)
+		return "", fault.Usagef("%q is not a peer: expected host:port", p).WithHint("an IPv6 address stands in brackets: [fd00::1]:%d", defaultPort)
 	}
 	if n, err := strconv.Atoi(at); err != nil || n < 1 || n > 65535 {
 		return "", fault.Usagef("%q is not a peer: its port is not within 1 and 65535", p)
@@ -63,8 +63,8 @@ func peerName(p string, port int) (string, error) {
 	return net.JoinHostPort(host, at), nil
 }
 
-// ReadPeers reads peers from what a user gives: a file with one per line, or the peers themselves.
-func ReadPeers(given []string, port int) ([]string, error) {
+// readPeers reads peers from what a user gives: a file with one per line, or the peers themselves.
+func readPeers(given []string, port int) ([]string, error) {
 	if len(given) == 1 {
 		if st, err := os.Stat(given[0]); err == nil {
 			if st.Size() > maxList {
@@ -74,33 +74,33 @@ func ReadPeers(given []string, port int) ([]string, error) {
 			if err != nil {
 				return nil, fault.FromIO(given[0], err)
 			}
-			return ParsePeers(string(text), port)
+			return parsePeers(string(text), port)
 		} else if strings.ContainsAny(given[0], "/\\") {
 			return nil, fault.FromIO(given[0], err)
 		}
 	}
-	return ParsePeers(strings.Join(given, "\n"), port)
+	return parsePeers(strings.Join(given, "\n"), port)
 }
 
-// SessionOf is the session of a job: of its key and its list of peers.
-func SessionOf(key []byte, peers []string) Session {
+// sessionOf is the session of a job: of its key and its list of peers.
+func sessionOf(key []byte, peers []string) sessionID {
 	mac := hmac.New(sha256.New, key)
 	fmt.Fprintf(mac, "prlx probe session 1\n")
 	for _, p := range peers {
 		fmt.Fprintf(mac, "%s\n", p)
 	}
-	return Session(mac.Sum(nil)[:8])
+	return sessionID(mac.Sum(nil)[:8])
 }
 
-// Machine is what tells which of the peers this machine is.
-type Machine struct {
+// machine is what tells which of the peers this machine is.
+type machine struct {
 	Hostname  string
 	Addresses []netip.Addr
 }
 
-// ThisMachine asks the system.
-func ThisMachine() Machine {
-	var m Machine
+// thisMachine asks the system.
+func thisMachine() machine {
+	var m machine
 	m.Hostname, _ = os.Hostname()
 	addrs, _ := net.InterfaceAddrs()
 	for _, a := range addrs {
@@ -112,7 +112,7 @@ func ThisMachine() Machine {
 }
 
 // Find returns the first peer that is this machine: by its name, with or without a domain, else by the address in the list.
-func (m Machine) Find(peers []string) (int, bool) {
+func (m machine) Find(peers []string) (int, bool) {
 	short := func(name string) string { s, _, _ := strings.Cut(name, "."); return s }
 	hosts := make([]string, len(peers))
 	for i, p := range peers {

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Prober measures the clocks of one node against those of its links. All times called mono are ns of a clock that never steps.
+// prober measures the clocks of one node against those of its links. All times called mono are ns of a clock that never steps.
 // A Prober is used by one goroutine.
-type Prober struct {
-	cfg       Config
-	clock     Clock
-	transport Transport
-	sink      Sink
+type prober struct {
+	cfg       config
+	clock     clock
+	transport transport
+	sink      sink
 	signer    *signer
 	random    random
 	run       uint64 // the number of this process
@@ -26,7 +26,7 @@ type Prober struct {
 	turn     int
 	next     int64 // when the next probe is due
 	checked  int64 // when links were last looked through
-	packet   [PacketSize]byte
+	packet   [packetSize]byte
 }
 
 // unsaid is a packet whose kernel stamp has not come yet.
@@ -37,15 +37,15 @@ type unsaid struct {
 	probe bool
 }
 
-// New returns a prober whose first probe is due at mono.
-func New(cfg Config, clock Clock, transport Transport, sink Sink, mono int64) (*Prober, error) {
+// newProber returns a prober whose first probe is due at mono.
+func newProber(cfg config, clock clock, transport transport, sink sink, mono int64) (*prober, error) {
 	if cfg.Rate == 0 {
-		cfg.Rate = DefaultRate
+		cfg.Rate = defaultRate
 	}
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	p := &Prober{cfg: cfg, clock: clock, transport: transport, sink: sink, signer: newSigner(cfg.Key), random: random(cfg.Random), byNode: map[uint32]*peer{}}
+	p := &prober{cfg: cfg, clock: clock, transport: transport, sink: sink, signer: newSigner(cfg.Key), random: random(cfg.Random), byNode: map[uint32]*peer{}}
 	for p.run == 0 {
 		p.run = p.random.next()
 	}
@@ -53,7 +53,7 @@ func New(cfg Config, clock Clock, transport Transport, sink Sink, mono int64) (*
 	for _, b := range cfg.Session {
 		seed = seed<<8 | random(b)
 	}
-	for _, n := range Links(len(cfg.Peers), uint64(seed))[cfg.Node] {
+	for _, n := range links(len(cfg.Peers), uint64(seed))[cfg.Node] {
 		l := &peer{node: n, addr: cfg.Peers[n], full: answersAtOnce, unproven: unprovenAtOnce, filled: mono}
 		p.links = append(p.links, l)
 		p.byNode[uint32(n)] = l
@@ -66,8 +66,8 @@ func New(cfg Config, clock Clock, transport Transport, sink Sink, mono int64) (*
 	return p, nil
 }
 
-// Linked returns the nodes that this one exchanges probes with, ascending.
-func (p *Prober) Linked() []int {
+// linked returns the nodes that this one exchanges probes with, ascending.
+func (p *prober) linked() []int {
 	out := make([]int, len(p.links))
 	for i, l := range p.links {
 		out[i] = l.node
@@ -75,15 +75,15 @@ func (p *Prober) Linked() []int {
 	return out
 }
 
-// Reach says where a node is, when that is found out only after the prober was made.
-func (p *Prober) Reach(node int, at netip.AddrPort) {
+// reach says where a node is, when that is found out only after the prober was made.
+func (p *prober) reach(node int, at netip.AddrPort) {
 	if l := p.byNode[uint32(node)]; l != nil {
 		l.addr = at
 	}
 }
 
 // Counters returns what became of the packets so far.
-func (p *Prober) Counters() Counters { return p.counters }
+func (p *prober) Counters() Counters { return p.counters }
 
 const (
 	// probesAtOnce is how many probes are sent whenever the process wakes up for that: what a prober costs is mostly waking up.
@@ -95,7 +95,7 @@ const (
 )
 
 // interval is the mean time between two times that probes are sent, ns.
-func (p *Prober) interval() float64 {
+func (p *prober) interval() float64 {
 	if p.stamps {
 		return probesAtOnce * 1e9 / p.cfg.Rate
 	}
@@ -109,7 +109,7 @@ const checkEvery = int64(100e6)
 const longestWait = int64(200e6)
 
 // Advance does what is due at mono and returns when it is to be called next.
-func (p *Prober) Advance(mono int64) (next int64) {
+func (p *prober) Advance(mono int64) (next int64) {
 	if mono >= p.checked+checkEvery {
 		p.checked = mono
 		for _, l := range p.links {
@@ -128,17 +128,17 @@ func (p *Prober) Advance(mono int64) (next int64) {
 }
 
 // Close records what still waits for a stamp.
-func (p *Prober) Close() {
+func (p *prober) Close() {
 	for _, l := range p.links {
 		for i := range l.held {
-			p.record(&l.held[i].Exchange)
+			p.record(&l.held[i].exchange)
 		}
 		l.held = l.held[:0]
 	}
 }
 
 // round sends the probes that are due: each to another peer, or those of one peer in a row.
-func (p *Prober) round(mono int64) {
+func (p *prober) round(mono int64) {
 	if !p.stamps {
 		l := p.inTurn()
 		if l.answered >= wellKnown {
@@ -157,7 +157,7 @@ func (p *Prober) round(mono int64) {
 }
 
 // inTurn returns the link whose turn it is in the round.
-func (p *Prober) inTurn() *peer {
+func (p *prober) inTurn() *peer {
 	if p.turn == 0 { // every round in another order
 		for i := len(p.order) - 1; i > 0; i-- {
 			k := int(p.random.next() % uint64(i+1))
@@ -171,11 +171,11 @@ func (p *Prober) inTurn() *peer {
 
 // probe sends a probe. So many others as again says follow at once when it is answered: where processes stamp packets, they find both of them
 // awake, and their round trips are the shorter ones.
-func (p *Prober) probe(l *peer, mono int64, again int) {
+func (p *prober) probe(l *peer, mono int64, again int) {
 	out := packet{kind: kindProbe}
 	p.address(&out, l)
 	out.put(p.packet[:], p.signer)
-	t1 := Stamp{NS: p.clock.Now()}
+	t1 := stamp{NS: p.clock.Now()}
 	id, err := p.transport.Send(l.addr, p.packet[:])
 	if err != nil {
 		p.counters.Unsent++
@@ -188,7 +188,7 @@ func (p *Prober) probe(l *peer, mono int64, again int) {
 }
 
 // address fills in what every packet to a peer has.
-func (p *Prober) address(out *packet, l *peer) {
+func (p *prober) address(out *packet, l *peer) {
 	l.seq++
 	out.session, out.from, out.to = p.cfg.Session, uint32(p.cfg.Node), uint32(l.node)
 	out.fromRun, out.toRun, out.seq = p.run, l.run, l.seq
@@ -199,14 +199,14 @@ func (p *Prober) address(out *packet, l *peer) {
 }
 
 // expect notes a packet whose stamp may come.
-func (p *Prober) expect(u unsaid) {
+func (p *prober) expect(u unsaid) {
 	if u.id != 0 {
 		p.sent[u.id%uint64(len(p.sent))] = u
 	}
 }
 
 // Transmitted tells when the kernel sent the packet of an ID.
-func (p *Prober) Transmitted(id uint64, at int64) {
+func (p *prober) Transmitted(id uint64, at int64) {
 	u := &p.sent[id%uint64(len(p.sent))]
 	if id == 0 || u.id != id {
 		return
@@ -214,7 +214,7 @@ func (p *Prober) Transmitted(id uint64, at int64) {
 	p.stamps = true
 	if u.probe {
 		if q := u.to.question(u.seq); q != nil {
-			q.t1 = Stamp{at, true}
+			q.t1 = stamp{at, true}
 		}
 	} else {
 		u.to.gave(u.seq, at)
@@ -223,7 +223,7 @@ func (p *Prober) Transmitted(id uint64, at int64) {
 }
 
 // Received takes a datagram that arrived.
-func (p *Prober) Received(b []byte, from netip.AddrPort, at Stamp, mono int64) {
+func (p *prober) Received(b []byte, from netip.AddrPort, at stamp, mono int64) {
 	var in packet
 	switch in.read(b, p.cfg.Session, p.signer) {
 	case malformed:
@@ -248,14 +248,14 @@ func (p *Prober) Received(b []byte, from netip.AddrPort, at Stamp, mono int64) {
 	}
 }
 
-func (p *Prober) reject(why *int64) {
+func (p *prober) reject(why *int64) {
 	p.counters.Rejected++
 	*why++
 }
 
 // asked answers a probe. A probe of a process that has not proved to be alive (it, or we, started a moment ago) is answered too, for the
 // answer lets it prove that; nothing else in it is believed.
-func (p *Prober) asked(l *peer, in *packet, from netip.AddrPort, at Stamp, mono int64) {
+func (p *prober) asked(l *peer, in *packet, from netip.AddrPort, at stamp, mono int64) {
 	l.refill(mono, p.cfg.Rate)
 	proven := in.fromRun == l.run && in.toRun == p.run
 	if proven {
@@ -287,7 +287,7 @@ func (p *Prober) asked(l *peer, in *packet, from netip.AddrPort, at Stamp, mono 
 }
 
 // answered takes an answer to a question that is open. Only who got the question can have answered it, so its process is alive.
-func (p *Prober) answered(l *peer, in *packet, at Stamp, mono int64) {
+func (p *prober) answered(l *peer, in *packet, at stamp, mono int64) {
 	q := l.question(in.answers)
 	if in.toRun != p.run || q == nil {
 		p.reject(&p.counters.Replayed)
@@ -305,9 +305,9 @@ func (p *Prober) answered(l *peer, in *packet, at Stamp, mono int64) {
 	}
 	l.seen.take(in.seq)
 	p.followUps(l, in)
-	e := Exchange{
+	e := exchange{
 		Src: p.cfg.Node, Dst: l.node, Seq: in.answers,
-		T1: q.t1, T2: Stamp{in.t2, in.flags&flagKernelT2 != 0}, T3: Stamp{NS: in.t3}, T4: at,
+		T1: q.t1, T2: stamp{in.t2, in.flags&flagKernelT2 != 0}, T3: stamp{NS: in.t3}, T4: at,
 	}
 	again := q.again
 	l.forget(in.answers)
@@ -320,11 +320,11 @@ func (p *Prober) answered(l *peer, in *packet, at Stamp, mono int64) {
 		p.record(&e)
 		return
 	}
-	l.held = append(l.held, held{Exchange: e, answer: in.seq, until: mono + stampTimeout})
+	l.held = append(l.held, held{exchange: e, answer: in.seq, until: mono + stampTimeout})
 }
 
 // followUps completes exchanges by the kernel's stamps of answers that came before.
-func (p *Prober) followUps(l *peer, in *packet) {
+func (p *prober) followUps(l *peer, in *packet) {
 	for _, f := range in.followUps {
 		if f.seq == 0 {
 			continue
@@ -333,10 +333,10 @@ func (p *Prober) followUps(l *peer, in *packet) {
 		if i < 0 {
 			continue
 		}
-		e := &l.held[i].Exchange
+		e := &l.held[i].exchange
 		// the packet left after it was made, and before it arrived here as far as the round trip tells, by clocks of different rates
 		if held := f.at - e.T2.NS; f.at >= e.T3.NS && held <= e.T4.NS-e.T1.NS+held/mostDrift {
-			e.T3 = Stamp{f.at, true}
+			e.T3 = stamp{f.at, true}
 		}
 		p.record(e)
 		l.held = slices.Delete(l.held, i, i+1)
@@ -350,19 +350,19 @@ const mostDrift = 1000
 const never = math.MaxInt64
 
 // release records the exchanges that have waited long enough for the peer's kernel stamp.
-func (p *Prober) release(l *peer, mono int64) {
+func (p *prober) release(l *peer, mono int64) {
 	kept := l.held[:0]
 	for i := range l.held {
 		if l.held[i].until > mono {
 			kept = append(kept, l.held[i])
 			continue
 		}
-		p.record(&l.held[i].Exchange)
+		p.record(&l.held[i].exchange)
 	}
 	l.held = kept
 }
 
-func (p *Prober) record(e *Exchange) {
+func (p *prober) record(e *exchange) {
 	p.counters.Recorded++
 	l := p.byNode[uint32(e.Dst)]
 	held := e.T3.NS - e.T2.NS

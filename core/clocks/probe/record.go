@@ -38,9 +38,9 @@ const (
 	mostUnsaid = 1 << 20 // bytes that wait for a full disk
 )
 
-// Recorder appends exchanges to files in a directory, as raw probe stamps. What was flushed survives the end of the process; a line that was
+// recorder appends exchanges to files in a directory, as raw probe stamps. What was flushed survives the end of the process; a line that was
 // cut is completed or removed by the next recorder of that node. With a time to keep, older files are removed.
-type Recorder struct {
+type recorder struct {
 	dir    string
 	header Header
 	keep   time.Duration
@@ -58,13 +58,13 @@ type Recorder struct {
 	err     error
 }
 
-// NewRecorder opens the last file of the node in dir, or begins the first.
-func NewRecorder(dir string, header Header, keep time.Duration, mono int64) (*Recorder, error) {
+// newRecorder opens the last file of the node in dir, or begins the first.
+func newRecorder(dir string, header Header, keep time.Duration, mono int64) (*recorder, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fault.FromIO(dir, err)
 	}
 	header.Schema, header.Meta = "prlx.probes/1", true
-	r := &Recorder{dir: dir, header: header, keep: keep, part: 1}
+	r := &recorder{dir: dir, header: header, keep: keep, part: 1}
 	found, _ := filepath.Glob(r.path(0)) // of a ring the first files may be gone
 	for _, path := range found {
 		r.part = max(r.part, r.number(path))
@@ -73,7 +73,7 @@ func NewRecorder(dir string, header Header, keep time.Duration, mono int64) (*Re
 }
 
 // path is the name of a file of the node; number 0 is the pattern of all but the first.
-func (r *Recorder) path(part int) string {
+func (r *recorder) path(part int) string {
 	name := fmt.Sprintf("probes_node%d.jsonl", r.header.Node)
 	switch {
 	case part == 0:
@@ -84,7 +84,7 @@ func (r *Recorder) path(part int) string {
 	return filepath.Join(r.dir, name)
 }
 
-func (r *Recorder) number(path string) int {
+func (r *recorder) number(path string) int {
 	var node, part int
 	if n, _ := fmt.Sscanf(filepath.Base(path), "probes_node%d.%d.jsonl", &node, &part); n == 2 && node == r.header.Node {
 		return part
@@ -93,10 +93,10 @@ func (r *Recorder) number(path string) int {
 }
 
 // Path returns the file that is written now.
-func (r *Recorder) Path() string { return r.path(r.part) }
+func (r *recorder) Path() string { return r.path(r.part) }
 
 // open opens the file in use for appending. A line without an end was cut when a recorder died, and is removed.
-func (r *Recorder) open(mono int64) error {
+func (r *recorder) open(mono int64) error {
 	path := r.Path()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
@@ -117,7 +117,7 @@ func (r *Recorder) open(mono int64) error {
 	}
 	r.pending.Write(line)
 	r.pending.WriteByte('\n')
-	return r.Flush(mono)
+	return r.flush(mono)
 }
 
 // wholeLines returns where the last whole line of a file ends, and how many there are.
@@ -140,8 +140,8 @@ func wholeLines(f *os.File) (size int64, lines int, err error) {
 	}
 }
 
-// Exchange takes one exchange. It is in the file after the next Flush.
-func (r *Recorder) Exchange(e *Exchange) {
+// exchange takes one exchange. It is in the file after the next Flush.
+func (r *recorder) Exchange(e *exchange) {
 	if r.pending.Len() > mostUnsaid {
 		r.Lost++
 		return
@@ -154,7 +154,7 @@ func (r *Recorder) Exchange(e *Exchange) {
 	b = append(b, `,"seq":`...)
 	b = strconv.AppendInt(b, int64(e.Seq), 10)
 	kinds := [4]byte{}
-	for i, s := range [4]Stamp{e.T1, e.T2, e.T3, e.T4} {
+	for i, s := range [4]stamp{e.T1, e.T2, e.T3, e.T4} {
 		b = append(b, `,"t`...)
 		b = append(b, byte('1'+i), '"', ':')
 		b = strconv.AppendInt(b, s.NS, 10)
@@ -170,9 +170,9 @@ func (r *Recorder) Exchange(e *Exchange) {
 	r.waiting++
 }
 
-// Flush writes what waits. A disk that is full is no reason to end: what fits nowhere is counted as lost, and the file never ends in the
+// flush writes what waits. A disk that is full is no reason to end: what fits nowhere is counted as lost, and the file never ends in the
 // middle of a line for longer than a write takes.
-func (r *Recorder) Flush(mono int64) error {
+func (r *recorder) flush(mono int64) error {
 	if r.pending.Len() > 0 {
 		n, err := r.f.WriteAt(r.pending.Bytes(), r.size)
 		if err != nil {
@@ -193,7 +193,7 @@ func (r *Recorder) Flush(mono int64) error {
 }
 
 // roll begins the next file, and removes the one that is older than what is kept.
-func (r *Recorder) roll(mono int64) error {
+func (r *recorder) roll(mono int64) error {
 	old := r.f
 	r.part++
 	if err := r.open(mono); err != nil {
@@ -211,9 +211,9 @@ func (r *Recorder) roll(mono int64) error {
 	return nil
 }
 
-// Close writes what waits and closes the file. What the disk does not take is lost and counted.
-func (r *Recorder) Close(mono int64) error {
-	err := r.Flush(mono)
+// close writes what waits and closes the file. What the disk does not take is lost and counted.
+func (r *recorder) close(mono int64) error {
+	err := r.flush(mono)
 	r.Lost += int64(r.waiting)
 	r.waiting = 0
 	if r.f != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 )
 
-func exchangeOf(seq uint32) *Exchange {
+func exchangeOf(seq uint32) *exchange {
 	t := int64(1_760_000_000_000_000_000) + int64(seq)*1e6
-	return &Exchange{Src: 3, Dst: 1, Seq: seq, T1: Stamp{t, true}, T2: Stamp{t + 1000, true}, T3: Stamp{t + 3000, false}, T4: Stamp{t + 4000, true}}
+	return &exchange{Src: 3, Dst: 1, Seq: seq, T1: stamp{t, true}, T2: stamp{t + 1000, true}, T3: stamp{t + 3000, false}, T4: stamp{t + 4000, true}}
 }
 
-func recorderIn(t *testing.T, dir string, keep time.Duration, mono int64) *Recorder {
+func recorderIn(t *testing.T, dir string, keep time.Duration, mono int64) *recorder {
 	t.Helper()
-	r, err := NewRecorder(dir, Header{Node: 3, Name: "c:1", Peers: 4}, keep, mono)
+	r, err := newRecorder(dir, Header{Node: 3, Name: "c:1", Peers: 4}, keep, mono)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestWhatIsRecordedIsReadAsRawStamps(t *testing.T) {
 	far := exchangeOf(12)
 	far.Src, far.Dst = 1019, 1008
 	r.Exchange(far)
-	if err := r.Close(1); err != nil || r.Written != 3 || r.Lost != 0 {
+	if err := r.close(1); err != nil || r.Written != 3 || r.Lost != 0 {
 		t.Fatalf("%v; %d written, %d lost", err, r.Written, r.Lost)
 	}
 	f := stampsOf(t, filepath.Join(dir, "probes_node3.jsonl"))
@@ -87,7 +87,7 @@ func TestARecorderGoesOnWhereAnotherDied(t *testing.T) {
 	dir := t.TempDir()
 	r := recorderIn(t, dir, 0, 0)
 	r.Exchange(exchangeOf(1))
-	if err := r.Close(1); err != nil {
+	if err := r.close(1); err != nil {
 		t.Fatal(err)
 	}
 	f, err := os.OpenFile(r.Path(), os.O_APPEND|os.O_WRONLY, 0)
@@ -103,7 +103,7 @@ func TestARecorderGoesOnWhereAnotherDied(t *testing.T) {
 	}
 	r = recorderIn(t, dir, 0, 2)
 	r.Exchange(exchangeOf(2))
-	if err := r.Close(3); err != nil {
+	if err := r.close(3); err != nil {
 		t.Fatal(err)
 	}
 	if f := stampsOf(t, r.Path()); len(f.Stamps) != 2 || f.CutLastLine || f.Skipped != 0 {
@@ -117,11 +117,11 @@ func TestARingKeepsTheLatest(t *testing.T) {
 	r := recorderIn(t, dir, keep, 0)
 	for s := range uint32(200) {
 		r.Exchange(exchangeOf(s + 1))
-		if err := r.Flush(int64(s) * 1e9); err != nil {
+		if err := r.flush(int64(s) * 1e9); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Close(200e9); err != nil {
+	if err := r.close(200e9); err != nil {
 		t.Fatal(err)
 	}
 	check := func() {
@@ -152,7 +152,7 @@ func TestARingKeepsTheLatest(t *testing.T) {
 		t.Errorf("a restart goes on with part %d, want %d", r.part, at)
 	}
 	check()
-	r.Close(0)
+	r.close(0)
 }
 
 func TestAFullDiskLosesWhatDoesNotFitAndCountsIt(t *testing.T) {
@@ -163,13 +163,13 @@ func TestAFullDiskLosesWhatDoesNotFitAndCountsIt(t *testing.T) {
 	defer full.Close()
 	r := recorderIn(t, t.TempDir(), 0, 0)
 	r.Exchange(exchangeOf(1))
-	if err := r.Flush(1); err != nil {
+	if err := r.flush(1); err != nil {
 		t.Fatal(err)
 	}
 	disk := r.f
 	r.f = full
 	r.Exchange(exchangeOf(2))
-	if err := r.Flush(2); !errors.Is(err, syscall.ENOSPC) {
+	if err := r.flush(2); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("a full disk: %v", err)
 	}
 	for s := range uint32(20_000) { // more than what may wait
@@ -179,7 +179,7 @@ func TestAFullDiskLosesWhatDoesNotFitAndCountsIt(t *testing.T) {
 		t.Errorf("%d lost, %d bytes wait", r.Lost, r.pending.Len())
 	}
 	r.f = disk // somebody made room
-	if err := r.Close(3); err != nil {
+	if err := r.close(3); err != nil {
 		t.Fatal(err)
 	}
 	if f := stampsOf(t, r.Path()); int64(len(f.Stamps)) != r.Written || r.Written+r.Lost != 20_002 || f.Skipped != 0 {

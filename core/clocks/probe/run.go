@@ -40,7 +40,7 @@ type Request struct {
 
 	// For tests: an identity of the host's clock that is not the machine's, a socket that is open, a clock that is not the machine's.
 	HostClock string
-	Socket    *UDP
+	Socket    *udp
 	Shown     func(ns int64) int64 // what that clock shows when the machine's shows ns
 }
 
@@ -80,7 +80,7 @@ type plan struct {
 	node    int
 	by      string
 	key     []byte
-	session Session
+	session sessionID
 	elect   string // what the processes of this host that could probe have in common
 }
 
@@ -140,7 +140,7 @@ const never64 = int64(never)
 func (r Request) plan() (*plan, error) {
 	p := &plan{Request: r, by: "peers"}
 	if p.Rate == 0 {
-		p.Rate = DefaultRate
+		p.Rate = defaultRate
 	}
 	switch {
 	case r.Output == "":
@@ -152,12 +152,12 @@ func (r Request) plan() (*plan, error) {
 	var err error
 	node := -1
 	if len(r.Peers) > 0 {
-		p.peers, err = ReadPeers(r.Peers, DefaultPort)
+		p.peers, err = readPeers(r.Peers, defaultPort)
 	} else {
-		var l *Launched
-		if l, err = FromLauncher(get); err == nil {
+		var l *launched
+		if l, err = fromLauncher(get); err == nil {
 			p.by, node = l.By, l.Node
-			p.peers, err = ParsePeers(strings.Join(l.Hosts, "\n"), DefaultPort)
+			p.peers, err = parsePeers(strings.Join(l.Hosts, "\n"), defaultPort)
 		}
 	}
 	if err != nil {
@@ -169,10 +169,10 @@ func (r Request) plan() (*plan, error) {
 	if p.key, err = jobKey(r.JobFile, get("PRLX_JOB_KEY")); err != nil {
 		return nil, err
 	}
-	p.session = SessionOf(p.key, p.peers)
+	p.session = sessionOf(p.key, p.peers)
 	clock := r.HostClock
 	if clock == "" {
-		clock = HostClock()
+		clock = hostClock()
 	}
 	p.elect = fmt.Sprintf("%s %x", clock, p.session)
 	switch {
@@ -183,11 +183,11 @@ func (r Request) plan() (*plan, error) {
 		p.node = node
 	default:
 		var ok bool
-		if p.node, ok = ThisMachine().Find(p.peers); !ok {
+		if p.node, ok = thisMachine().Find(p.peers); !ok {
 			return nil, fault.Usagef("none of the %d peers is this machine, by name or address", len(p.peers)).WithHint("say which one it is: --node N, from 0")
 		}
 	}
-	cfg := Config{Peers: make([]netip.AddrPort, len(p.peers)), Node: p.node, Key: p.key, Rate: p.Rate}
+	cfg := config{Peers: make([]netip.AddrPort, len(p.peers)), Node: p.node, Key: p.key, Rate: p.Rate}
 	return p, cfg.check()
 }
 
@@ -225,8 +225,8 @@ func jobKey(path, text string) ([]byte, error) {
 	return []byte(text), checkKey([]byte(text))
 }
 
-// HostClock identifies the clock of this machine: all processes between two starts of its kernel share it.
-func HostClock() string {
+// hostClock identifies the clock of this machine: all processes between two starts of its kernel share it.
+func hostClock() string {
 	if b, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
 		return strings.TrimSpace(string(b))
 	}
@@ -273,7 +273,7 @@ func (p *plan) measure(j *job.Job, mono func() int64, until int64, doc *Document
 		u.Shown = p.Shown
 	}
 	hostname, _ := os.Hostname()
-	rec, err := NewRecorder(p.Output, Header{
+	rec, err := newRecorder(p.Output, Header{
 		Node: p.node, Name: p.peers[p.node], Host: p.host(), ID: doc.Session, Peers: len(p.peers), Rate: p.Rate, Kernel: u.Kernel(), By: p.Version,
 		Hostname: hostname, Ranks: p.Ranks,
 	}, p.Keep, mono())
@@ -284,12 +284,12 @@ func (p *plan) measure(j *job.Job, mono func() int64, until int64, doc *Document
 	if _, err := rand.Read(seed[:]); err != nil {
 		return fault.New(fault.IO, "no random numbers: %v", err)
 	}
-	cfg := Config{Peers: make([]netip.AddrPort, len(p.peers)), Node: p.node, Session: p.session, Key: p.key, Rate: p.Rate, Random: binary.LittleEndian.Uint64(seed[:])}
-	prober, err := New(cfg, u, u, rec, mono())
+	cfg := config{Peers: make([]netip.AddrPort, len(p.peers)), Node: p.node, Session: p.session, Key: p.key, Rate: p.Rate, Random: binary.LittleEndian.Uint64(seed[:])}
+	prober, err := newProber(cfg, u, u, rec, mono())
 	if err != nil {
 		return err
 	}
-	names := p.resolve(ctx, prober.Linked())
+	names := p.resolve(ctx, prober.linked())
 	defer names.stop()
 	stage := j.Progress()
 	stage.SetStage("probing")
@@ -304,14 +304,14 @@ func (p *plan) measure(j *job.Job, mono func() int64, until int64, doc *Document
 			break
 		}
 		if now >= flush {
-			_ = rec.Flush(now) // a full disk is counted, and may have room again
+			_ = rec.flush(now) // a full disk is counted, and may have room again
 			flush = now + flushEvery
 			stage.Add(prober.Counters().Recorded - told)
 			told = prober.Counters().Recorded
 		}
 	}
 	prober.Close()
-	closed := rec.Close(mono())
+	closed := rec.close(mono())
 	doc.Kernel, doc.Counters = u.Kernel(), prober.Counters()
 	doc.Written, doc.Lost, doc.Output = rec.Written, rec.Lost, rec.Path()
 	for _, l := range prober.links {
@@ -331,13 +331,13 @@ func (p *plan) host() string {
 	if p.HostClock != "" {
 		return p.HostClock
 	}
-	return HostClock()
+	return hostClock()
 }
 
 // listen opens the socket of this node: on its address where the list has it and it is this machine's, else on its port of all addresses.
-func (p *plan) listen() (*UDP, error) {
+func (p *plan) listen() (*udp, error) {
 	if at, err := netip.ParseAddrPort(p.peers[p.node]); err == nil {
-		u, err := Listen(at, p.Device)
+		u, err := listen(at, p.Device)
 		if !errors.Is(err, syscall.EADDRNOTAVAIL) {
 			return u, err
 		}
@@ -350,9 +350,9 @@ func (p *plan) listen() (*UDP, error) {
 	if err != nil {
 		return nil, fault.New(fault.Internal, "%v", err)
 	}
-	u, err := Listen(at, p.Device)
+	u, err := listen(at, p.Device)
 	if errors.Is(err, syscall.EAFNOSUPPORT) {
-		if v4, again := Listen(netip.AddrPortFrom(netip.IPv4Unspecified(), at.Port()), p.Device); again == nil { // a system without IPv6
+		if v4, again := listen(netip.AddrPortFrom(netip.IPv4Unspecified(), at.Port()), p.Device); again == nil { // a system without IPv6
 			return v4, nil
 		}
 	}
@@ -462,11 +462,11 @@ func lookUp(ctx context.Context, peer string) (netip.AddrPort, bool) {
 }
 
 // tell gives the prober the addresses that were found.
-func (n *names) tell(p *Prober) {
+func (n *names) tell(p *prober) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for i, at := range n.found {
-		p.Reach(i, at)
+		p.reach(i, at)
 		delete(n.found, i)
 	}
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 )
 
-// UDP is a Transport on a socket of this machine, with stamps of the kernel where the system gives them.
+// udp is a Transport on a socket of this machine, with stamps of the kernel where the system gives them.
 //
 // A packet that the kernel stamps can wait: what arrived is read in batches, when the prober has something to send anyway, and so are
 // the stamps of what was sent. Where the process stamps, it wakes up for every packet.
 //
 // On Linux it has the socket to itself, outside of Go's poller.
-type UDP struct {
+type udp struct {
 	// Shown is what a clock that is not this machine's shows when this machine's shows ns: for tests of clocks whose truth is
 	// known. All stamps go through it, those of the kernel too. nil: this machine's clock.
 	Shown func(ns int64) int64
@@ -26,11 +26,11 @@ type UDP struct {
 	conn  *net.UDPConn // nil where there is a batch
 	local netip.AddrPort
 	batch *batch // on Linux; else nil
-	buf   [2 * PacketSize]byte
+	buf   [2 * packetSize]byte
 }
 
-// Listen opens a socket. Where an interface is named, packets leave and arrive there only.
-func Listen(addr netip.AddrPort, device string) (*UDP, error) {
+// listen opens a socket. Where an interface is named, packets leave and arrive there only.
+func listen(addr netip.AddrPort, device string) (*udp, error) {
 	network := "udp"
 	if addr.Addr().Is4() {
 		network = "udp4"
@@ -49,7 +49,7 @@ func Listen(addr netip.AddrPort, device string) (*UDP, error) {
 	if err != nil {
 		return nil, listenError(addr, device, err)
 	}
-	return NewUDP(conn.(*net.UDPConn)), nil
+	return newUDP(conn.(*net.UDPConn)), nil
 }
 
 func listenError(addr netip.AddrPort, device string, err error) error {
@@ -64,9 +64,9 @@ func listenError(addr netip.AddrPort, device string, err error) error {
 	return fault.New(fault.IO, "cannot listen on %s: %v", addr, err).Wrap(err)
 }
 
-// NewUDP makes a transport of a socket that is open, and takes it over.
-func NewUDP(conn *net.UDPConn) *UDP {
-	u := &UDP{conn: conn}
+// newUDP makes a transport of a socket that is open, and takes it over.
+func newUDP(conn *net.UDPConn) *udp {
+	u := &udp{conn: conn}
 	if local, ok := conn.LocalAddr().(*net.UDPAddr); ok {
 		u.local = local.AddrPort()
 	}
@@ -81,20 +81,20 @@ func NewUDP(conn *net.UDPConn) *UDP {
 }
 
 // Kernel reports whether the kernel stamps packets.
-func (u *UDP) Kernel() bool { return u.batch != nil && u.batch.kernel() }
+func (u *udp) Kernel() bool { return u.batch != nil && u.batch.kernel() }
 
 // WithoutKernelStamps makes do with the process's own stamps, as on a system that has no others. It is for before the first packet.
-func (u *UDP) WithoutKernelStamps() {
+func (u *udp) WithoutKernelStamps() {
 	if u.Kernel() {
 		u.batch.unstamped()
 	}
 }
 
 // Addr returns the socket's address.
-func (u *UDP) Addr() netip.AddrPort { return u.local }
+func (u *udp) Addr() netip.AddrPort { return u.local }
 
 // Close closes the socket.
-func (u *UDP) Close() error {
+func (u *udp) Close() error {
 	if u.batch != nil {
 		u.batch.give()
 		return nil
@@ -102,18 +102,18 @@ func (u *UDP) Close() error {
 	return u.conn.Close()
 }
 
-func (u *UDP) shown(ns int64) int64 {
+func (u *udp) shown(ns int64) int64 {
 	if u.Shown == nil {
 		return ns
 	}
 	return u.Shown(ns)
 }
 
-// Now reads the clock.
-func (u *UDP) Now() int64 { return u.shown(time.Now().UnixNano()) }
+// now reads the clock.
+func (u *udp) Now() int64 { return u.shown(time.Now().UnixNano()) }
 
 // Send sends a packet.
-func (u *UDP) Send(to netip.AddrPort, b []byte) (id uint64, err error) {
+func (u *udp) Send(to netip.AddrPort, b []byte) (id uint64, err error) {
 	if !to.IsValid() {
 		return 0, errUnknownAddress
 	}
@@ -131,7 +131,7 @@ var errUnknownAddress = errors.New("the peer's name has no address yet")
 
 // Receive gives the prober what arrives within the time, and every stamp that came meanwhile. Where the process stamps, it returns after
 // the first packet.
-func (u *UDP) Receive(p *Prober, wait time.Duration, mono func() int64) error {
+func (u *udp) Receive(p *prober, wait time.Duration, mono func() int64) error {
 	if u.batch != nil {
 		return u.batch.receive(u, p, wait, mono)
 	}
@@ -146,6 +146,6 @@ func (u *UDP) Receive(p *Prober, wait time.Duration, mono func() int64) error {
 	if err != nil {
 		return err
 	}
-	p.Received(u.buf[:n], netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), Stamp{NS: u.shown(now)}, mono())
+	p.Received(u.buf[:n], netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), stamp{NS: u.shown(now)}, mono())
 	return nil
 }

@@ -56,8 +56,8 @@ func runC(t *testing.T, environment []string, program string, args ...string) (s
 	return string(out), nil
 }
 
-// TestTheCLibraryKeepsTheSameCadence runs the sampler in C in virtual time: what it counts is what its file holds.
-func TestTheCLibraryKeepsTheSameCadence(t *testing.T) {
+// TestTheSamplerKeepsItsCadence runs the sampler in virtual time: what it counts is what its file holds.
+func TestTheSamplerKeepsItsCadence(t *testing.T) {
 	program, _ := cLibrary(t)
 	for _, c := range []struct {
 		args string // period in ms, seconds, announced duration, cost of a reading, overshoot of each wait
@@ -195,7 +195,7 @@ func TestAForkedChildLeavesTheSamplerAlone(t *testing.T) {
 	}
 }
 
-func TestTheCLibraryDecidesTheCadenceAsGoDoes(t *testing.T) {
+func TestWhoAsksForTheCadenceFirst(t *testing.T) {
 	program, _ := cLibrary(t)
 	both := []string{"PRLX_SNAPSHOT_PERIOD_MS=30", "XLA_ROCM_SNAPSHOT_PERIOD_MS=40"}
 	for _, c := range []struct {

@@ -5,9 +5,7 @@ import (
 	"context"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -18,16 +16,16 @@ import (
 
 // Finished is what became of a file of pairs.
 type Finished struct {
-	Path          string   // the file, compressed where it was large
-	Clock         string   // the tracer's, as the file names it
-	Pairs         int      // that the file holds
-	BracketP99NS  int64    // of them
-	Counters      Counters // as the sampler wrote them
-	Complete      bool     // it wrote them: it was not killed
-	Synchronized  bool     // something kept the system clock near UTC all the time, as the system says
-	MaxErrorNS    int64    // how far, at most, the system clock was from UTC, as the system says; says nothing unless Synchronized
-	Warnings      []string
-	recordedPairs *Recording
+	Path         string   // the file, compressed where it was large
+	Clock        string   // the tracer's, as the file names it
+	Pairs        int      // that the file holds
+	BracketP99NS int64    // of them
+	Counters     Counters // as the sampler wrote them
+	Complete     bool     // it wrote them: it was not killed
+	Synchronized bool     // something kept the system clock near UTC all the time, as the system says
+	MaxErrorNS   int64    // how far, at most, the system clock was from UTC, as the system says; says nothing unless Synchronized
+	Warnings     []string
+	readings     *clockfile.Snapshots
 }
 
 // Finish reads a file of pairs that a sampler has written, writes it as a message SnapshotPairs where a path for that is given, and compresses it.
@@ -37,12 +35,12 @@ func Finish(ctx context.Context, path, message string, overwrite bool) (*Finishe
 		return nil, err
 	}
 	if message != "" {
-		if err := writeFile(message, overwrite, f.recordedPairs.Message()); err != nil {
+		if err := writeFile(message, overwrite, asMessage(f.readings)); err != nil {
 			return nil, err
 		}
 	}
 	if !strings.HasSuffix(path, ".zst") {
-		if f.Path, err = Compress(path); err != nil {
+		if f.Path, err = compressed(path); err != nil {
 			return nil, fault.FromIO(path, err)
 		}
 	}
@@ -64,22 +62,16 @@ func readRecording(ctx context.Context, path string) (*Finished, error) {
 		return nil, fault.New(fault.Format, "holds %s, expected snapshots", c.Kind).WithPath(path)
 	}
 	s := c.Snapshots
-	r := &Recording{Tracer: Clock{Name: s.TracerClock}, Period: time.Duration(s.SamplingPeriodNS)}
 	widths := make([]int64, 0, len(s.Pairs))
 	for _, p := range s.Pairs {
-		r.Pairs = append(r.Pairs, Pair{SysNS: p.SysNS, TracerNS: p.TracerNS, WidthNS: p.BracketNS})
 		widths = append(widths, p.BracketNS)
 	}
-	f := &Finished{Path: path, Clock: s.TracerClock, Pairs: len(s.Pairs), Complete: s.Counters.Stated, Warnings: c.Warnings, recordedPairs: r}
-	for _, d := range s.System {
-		r.Discipline = append(r.Discipline, Discipline(d))
-	}
+	f := &Finished{Path: path, Clock: s.TracerClock, Pairs: len(s.Pairs), Complete: s.Counters.Stated, Warnings: c.Warnings, readings: s}
 	if len(s.System) > 0 && len(s.Pairs) > 0 {
 		f.MaxErrorNS, f.Synchronized = clockfile.Kept(s.System, s.Pairs[0].SysNS, s.Pairs[len(s.Pairs)-1].SysNS)[clockfile.UTC]
 	}
 	t := s.Counters
-	r.Counters = Counters{Taken: t.Taken, Missed: t.Missed, Dropped: t.Dropped, Wide: t.Wide, Failed: t.Failed, Unstored: t.Unstored}
-	f.Counters = r.Counters
+	f.Counters = Counters{Taken: t.Taken, Missed: t.Missed, Dropped: t.Dropped, Wide: t.Wide, Failed: t.Failed, Unstored: t.Unstored}
 	if slices.Sort(widths); len(widths) > 0 {
 		f.BracketP99NS = widths[(len(widths)*99+99)/100-1]
 	}
@@ -98,8 +90,8 @@ func writeFile(path string, overwrite bool, b []byte) error {
 	return o.Commit()
 }
 
-// MemberName is the member of a Chrome JSON under which readings of clocks stand in it.
-const MemberName = "prlx_snapshots"
+// memberName is the member of a Chrome JSON under which readings of clocks stand in it.
+const memberName = "prlx_snapshots"
 
 // distributedName is the member in which Kineto says of which process group a process is.
 const distributedName = "distributedInfo"
@@ -133,14 +125,14 @@ func Attach(ctx context.Context, trace, pairs, output, distributed string, overw
 	if _, err := io.Copy(to, io.NewSectionReader(src, 0, end)); err != nil {
 		return nil, fault.FromIO(output, err)
 	}
-	member := f.recordedPairs.member()
+	added := member(f.readings)
 	if distributed != "" && !mentions(src, distributedName) {
-		member = append(append(member, ",\n\""+distributedName+"\": "...), distributed...)
+		added = append(append(added, ",\n\""+distributedName+"\": "...), distributed...)
 	}
 	if !empty {
-		member = append([]byte(",\n"), member...)
+		added = append([]byte(",\n"), added...)
 	}
-	if _, err := to.Write(append(member, "\n}\n"...)); err != nil {
+	if _, err := to.Write(append(added, "\n}\n"...)); err != nil {
 		return nil, fault.FromIO(output, err)
 	}
 	if err := finish(); err != nil {
@@ -185,29 +177,4 @@ func endOfObject(src *file.Source) (end int64, empty bool, err error) {
 		return 0, false, fault.Formatf(src.Path(), src.Size(), "the JSON object has no end that can be found")
 	}
 	return from + int64(len(rest)), rest[len(rest)-1] == '{' && from == 0 && len(bytes.TrimLeft(rest, space)) == 1, nil
-}
-
-// member is the recording as a member of a JSON object: the JSON form of SnapshotPairs.
-func (r *Recording) member() []byte {
-	b := append([]byte(`"`+MemberName+`": {"tracer_clock_name":`), appendText(nil, r.Tracer.Name)...)
-	b = appendMember(b, "sampling_period_ns", int64(r.Period))
-	b = append(b, `,"pairs":[`...)
-	for i, p := range r.Pairs {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = bytes.TrimSuffix(AppendPair(b, p), []byte("\n"))
-	}
-	b = append(b, `],"system_clock":[`...)
-	for i, d := range r.Discipline {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		line := bytes.TrimSuffix(AppendDiscipline(nil, d), []byte("}\n"))
-		b = append(b, bytes.TrimPrefix(line, []byte(`{"system_clock":`))...)
-	}
-	b = append(b, `],"snapshots_taken":`...)
-	b = strconv.AppendInt(b, r.Counters.Taken, 10)
-	b = appendMember(b, "missed_deadline", r.Counters.Missed)
-	return append(appendMember(b, "dropped_samples", r.Counters.Dropped), '}')
 }

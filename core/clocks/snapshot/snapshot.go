@@ -1,67 +1,60 @@
-// Package snapshot reads two clocks of one host together, again and again while a program runs: the system clock (CLOCK_REALTIME),
-// on which host threads and probes are, and the clock of a tracer. From such pairs combine makes the map of one to the other.
-//
-// A pair is bracketed: the system clock is read before and after the tracer's, the middle of the two is taken, and their distance is
-// kept as the width. Of several brackets the narrowest counts, for a thread may be preempted between two readings. Clocks, timer and
-// what becomes of the pairs are given by the caller. The C library under runtime/snapshot does the same for programs that are not Go;
-// both write what docs/formats/snapshot-pairs.md describes.
+// Package snapshot finishes what the sampler of clocks wrote (runtime/snapshot): pairs of readings of the system clock (CLOCK_REALTIME), on which
+// host threads and probes are, and of the clock of a tracer. From such pairs combine makes the map of one to the other. It writes them as the
+// message SnapshotPairs, puts them into a trace, and compresses the file. docs/formats/snapshot-pairs.md describes all of them.
 package snapshot
 
 import (
 	"errors"
-	"fmt"
-	"math"
+	"io"
+	"os"
+
+	"github.com/klauspost/compress/zstd"
 )
 
-// WideNS is the width from which a bracket is called wide: snapshot_pair.md asks for less than 5 us between the two clocks.
-const WideNS = 5000
-
-// DefaultTries is how many brackets a pair is the narrowest of.
-const DefaultTries = 8
-
-// Pair is one reading of both clocks, in ns.
-type Pair struct {
-	SysNS    int64 // the middle of the two readings of the system clock
-	TracerNS int64
-	WidthNS  int64 // between the two readings of the system clock
+// Counters are the sampler's telemetry.
+type Counters struct {
+	Taken    int64 `json:"snapshots_taken"`
+	Missed   int64 `json:"missed_deadline"` // instants of the cadence at which no pair was read: the thread came too late
+	Dropped  int64 `json:"dropped_samples"` // pairs that have no room in the ring any more
+	Wide     int64 `json:"wide_brackets"`   // pairs that were kept although the system clock's readings lie more than 5 us apart
+	Failed   int64 `json:"failed_reads"`    // readings that gave no pair: a clock could not be read
+	Unstored int64 `json:"unstored"`        // pairs that could not be written
 }
 
-// Wide reports whether the two readings of the system clock lie so far apart that the pair says little.
-func (p Pair) Wide() bool { return p.WidthNS > WideNS }
+// compressAbove is the size from which a finished file of pairs is compressed.
+const compressAbove = 64 << 10
 
-// Clock is something that can be read, in ns.
-type Clock struct {
-	Name string // as files write it: "CLOCK_MONOTONIC", "TSC", "CUPTI"
-	Now  func() (int64, error)
-
-	TicksPerSecond int64 // of a counter that was turned into ns by this rate; 0 of a clock that counts ns itself
+// compressed compresses a finished file of pairs of more than 64 KiB: the compressed one takes its place under a name with .zst. It returns
+// the name that the file then has.
+func compressed(path string) (string, error) {
+	st, err := os.Stat(path)
+	if err != nil || st.Size() <= compressAbove {
+		return path, err
+	}
+	to := path + ".zst"
+	if err := compress(path, to+".part"); err != nil {
+		return path, errors.Join(err, os.Remove(to+".part"))
+	}
+	if err := os.Rename(to+".part", to); err != nil {
+		return path, err
+	}
+	return to, os.Remove(path)
 }
 
-// errSystemClock is what is said of brackets of which none is usable: the system clock was set back in each of them.
-var errSystemClock = errors.New("the system clock went back between two readings, in every try")
-
-// Read takes one pair: the narrowest of several brackets.
-func Read(system, tracer Clock, tries int) (Pair, error) {
-	best := Pair{WidthNS: math.MaxInt64}
-	for range max(1, tries) {
-		before, err := system.Now()
-		if err != nil {
-			return Pair{}, fmt.Errorf("%s: %w", system.Name, err)
-		}
-		at, err := tracer.Now()
-		if err != nil {
-			return Pair{}, fmt.Errorf("%s: %w", tracer.Name, err)
-		}
-		after, err := system.Now()
-		if err != nil {
-			return Pair{}, fmt.Errorf("%s: %w", system.Name, err)
-		}
-		if width := after - before; width >= 0 && width < best.WidthNS { // a clock that is set back between them gives no bracket
-			best = Pair{SysNS: before + width/2, TracerNS: at, WidthNS: width}
-		}
+func compress(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
 	}
-	if best.WidthNS == math.MaxInt64 {
-		return Pair{}, errSystemClock
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
 	}
-	return best, nil
+	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return errors.Join(err, out.Close())
+	}
+	_, err = io.Copy(z, in)
+	return errors.Join(err, z.Close(), out.Close())
 }

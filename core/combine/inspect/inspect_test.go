@@ -75,7 +75,7 @@ func TestEventsComeInTheOrderOfTheirStartWithLinesOfTheWholeFile(t *testing.T) {
 	}
 	var got []string
 	for i, name := range e.Column("name").I32 {
-		got = append(got, fmt.Sprintf("%d %s %s", e.Column("start_ns").I64[i], e.Names.Name(name), e.Lines[e.Line[i]]))
+		got = append(got, fmt.Sprintf("%d %s %s", e.Column("start_ns").I64[i], e.Names.All()[name], e.Lines[e.Line[i]]))
 	}
 	want := []string{"1000 aten::mm 9", "10000 matmul stream 7", "20000 matmul stream 7", "30500 softmax stream 7"}
 	if !slices.Equal(got, want) {

@@ -11,7 +11,7 @@ import (
 // settled is a mark with its interval still in ps.
 type settled struct {
 	raw        *work.RawMark
-	place      MarkPlace
+	place      markPlace
 	seq        int
 	start, end int64
 }

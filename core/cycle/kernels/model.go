@@ -106,21 +106,21 @@ const (
 // Losses counts what was not read as it should be.
 type Losses = work.Losses
 
-// MarkPlace says how the interval of a mark was found.
-type MarkPlace string
+// markPlace says how the interval of a mark was found.
+type markPlace string
 
 // How a mark came to its interval.
 const (
-	OnDevice MarkPlace = "device"   // the file has it on the device
-	Launched MarkPlace = "launches" // from the first to the last kernel that was launched inside of it
-	OnHost   MarkPlace = "host"     // as recorded on the host: nothing ties it to kernels
+	OnDevice markPlace = "device"   // the file has it on the device
+	Launched markPlace = "launches" // from the first to the last kernel that was launched inside of it
+	OnHost   markPlace = "host"     // as recorded on the host: nothing ties it to kernels
 )
 
 // Mark is one interval that a recorder or program named.
 type Mark struct {
 	Kind     MarkKind
 	Text     string
-	Place    MarkPlace
+	Place    markPlace
 	Sequence int // place in Trace.Sequences, -1 none
 	Rank     int // -1 unknown
 	StartNS  int64

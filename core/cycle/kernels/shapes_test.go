@@ -36,15 +36,30 @@ func fromBytes(name string, b []byte, opt Options) (*Trace, error) {
 		}
 		return (&gather{found}).finish(ctx, "xspace")
 	}
-	in, err := file.StreamBytes(name, b)
+	in, err := stream(name, b)
 	if err != nil {
 		return nil, err
 	}
+	defer in.Close()
 	found, err := chrometrace.Work(ctx, in, name, opt.work(), nil)
 	if err != nil {
 		return nil, err
 	}
 	return (&gather{found}).finish(ctx, "chrome")
+}
+
+// stream is a file of some bytes, as it is read from a disk.
+func stream(name string, b []byte) (*file.Stream, error) {
+	dir, err := os.MkdirTemp("", "kernels")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		return nil, err
+	}
+	return file.OpenStream(context.Background(), path)
 }
 
 // recording makes the events of a run of which everything is known: each step launches its kernels, on two streams, one graph among them.

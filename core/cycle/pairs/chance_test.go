@@ -74,14 +74,14 @@ func TestStallsOfAPartOfTheRepetitionsAreAChange(t *testing.T) {
 				x += x / 10
 			}
 			return x
-		}, ByRanks, Slower},
+		}, byRanks, Slower},
 		{"one stalls", func(i int, x int64) int64 {
 			if i == 17 {
 				x += 400e6
 			}
 			return x
 		}, "", Same},
-		{"all are faster", func(_ int, x int64) int64 { return x - x/10 }, ByRanks, Faster},
+		{"all are faster", func(_ int, x int64) int64 { return x - x/10 }, byRanks, Faster},
 		{"the second half is slower", func(i int, x int64) int64 {
 			if i >= 20 {
 				x += x / 5

@@ -89,14 +89,14 @@ type Pair struct {
 	IdleANS, IdleBNS int64
 }
 
-// Ref names one row.
-type Ref struct{ Pair, Row int }
+// ref names one row.
+type ref struct{ Pair, Row int }
 
 // Comparison is the result. Regressions are the rows that cost a step time, most expensive first; Improvements those that save it.
 type Comparison struct {
 	Pairs                     []Pair
 	OnlyA, OnlyB              []int
-	Regressions, Improvements []Ref
+	Regressions, Improvements []ref
 }
 
 // keys are the keys of one class as numbers that both classes share.
@@ -153,15 +153,15 @@ func (c *Comparison) rank() {
 		for r, row := range pair.Rows {
 			switch {
 			case row.Verdict == Slower || row.Kind == Added:
-				c.Regressions = append(c.Regressions, Ref{p, r})
+				c.Regressions = append(c.Regressions, ref{p, r})
 			case row.Verdict == Faster || row.Kind == Removed:
-				c.Improvements = append(c.Improvements, Ref{p, r})
+				c.Improvements = append(c.Improvements, ref{p, r})
 			}
 		}
 	}
-	cost := func(x Ref) float64 { return c.Pairs[x.Pair].Rows[x.Row].StepNS }
-	by := func(sign float64) func(x, y Ref) int {
-		return func(x, y Ref) int {
+	cost := func(x ref) float64 { return c.Pairs[x.Pair].Rows[x.Row].StepNS }
+	by := func(sign float64) func(x, y ref) int {
+		return func(x, y ref) int {
 			switch d := sign * (cost(x) - cost(y)); {
 			case d < 0:
 				return -1

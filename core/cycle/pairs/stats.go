@@ -23,7 +23,7 @@ type Change struct {
 	MeanA, MeanB   float64 // ns
 	P              float64 // two-sided, before correction, of the test that By names, of the ranks where none does; 1 when not tested
 	Verdict        Verdict
-	By             string // the test that tells the change from chance: ByRanks, ByTails or ByMeans; "" none
+	By             string // the test that tells the change from chance: byRanks, ByTails or byMeans; "" none
 	CountA, CountB int    // repetitions that are compared
 	LateA, LateB   int    // of these, those that take far longer than is usual in both runs
 
@@ -32,9 +32,9 @@ type Change struct {
 
 // What a change is told by.
 const (
-	ByRanks = "ranks" // the repetitions of one run stand behind those of the other
+	byRanks = "ranks" // the repetitions of one run stand behind those of the other
 	ByTails = "tails" // more repetitions are far longer than usual
-	ByMeans = "means"
+	byMeans = "means"
 )
 
 // test is one way to tell a change.
@@ -193,9 +193,9 @@ func tested(a, b []int64) Change {
 	c.LateA, c.LateB = int(sum(lateA)), int(sum(lateB))
 	c.Verdict = Same
 	c.tests = []test{
-		{ByRanks, mannWhitney(a, b), ranksWeight, !apart(a, b, median)},
+		{byRanks, mannWhitney(a, b), ranksWeight, !apart(a, b, median)},
 		{ByTails, fisher(c.LateA, len(a), c.LateB, len(b)), tailsWeight, !apart(lateA, lateB, mean)},
-		{ByMeans, pitman(a, b), meansWeight, !apart(a, b, mean)},
+		{byMeans, pitman(a, b), meansWeight, !apart(a, b, mean)},
 	}
 	c.P = c.tests[0].p
 	return c

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prlx-go/prlx/core/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/cycle/repeat"
 	"github.com/prlx-go/prlx/core/safe"
+	"github.com/prlx-go/prlx/core/testing/cycletest"
 )
 
 // benchmarked are the sizes that BenchmarkFind goes through: with PRLX_BENCH_FULL as bench/cycles.py has it up to 10^7, a minute or two.

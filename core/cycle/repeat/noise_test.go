@@ -3,7 +3,7 @@ package repeat_test
 import (
 	"testing"
 
-	"github.com/prlx-go/prlx/core/cycle/cycletest"
+	"github.com/prlx-go/prlx/core/testing/cycletest"
 )
 
 func TestNoiseCostsEditsNotRepetitions(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/cycle/repeat"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 	"github.com/prlx-go/prlx/core/trace/chrometrace"
 )
 

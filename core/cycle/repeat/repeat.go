@@ -69,15 +69,15 @@ type Class struct {
 	Covered     int // symbols in repetitions
 	// Children are the classes that a repetition consists of in part. Parents are the other direction.
 	Children []Child
-	Parents  []Ref
+	Parents  []classRef
 }
 
-// Ref names a class by level and place.
-type Ref struct{ Level, Class int }
+// classRef names a class by level and place.
+type classRef struct{ Level, Class int }
 
 // Child is a class inside another one.
 type Child struct {
-	Ref
+	classRef
 	Count int // in one repetition of the parent
 }
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/cycle/repeat"
+	"github.com/prlx-go/prlx/core/testing/cycletest"
 )
 
 // check tests what holds for every result.

@@ -18,14 +18,14 @@ func (f *finder) result() Structure {
 		built[i], kept[i] = f.build(int32(i)), true
 	}
 	levels := f.levels(kept)
-	ref := make([]Ref, len(f.classes))
+	ref := make([]classRef, len(f.classes))
 	for l, members := range levels {
 		slices.SortFunc(members, func(a, b int32) int {
 			return cmp.Or(cmp.Compare(built[b].Covered, built[a].Covered),
 				cmp.Compare(built[a].Repetitions[0].Start, built[b].Repetitions[0].Start), cmp.Compare(a, b))
 		})
 		for k, c := range members {
-			ref[c] = Ref{l, k}
+			ref[c] = classRef{l, k}
 		}
 	}
 	var all []Span
@@ -191,7 +191,7 @@ func (f *finder) levels(kept []bool) [][]int32 {
 }
 
 // relate fills Children of a class, and Parents of those.
-func (f *finder) relate(c int32, built []*Class, kept []bool, ref []Ref) {
+func (f *finder) relate(c int32, built []*Class, kept []bool, ref []classRef) {
 	counts := map[int32]int{}
 	var order []int32
 	var visit func(c int32, times int)

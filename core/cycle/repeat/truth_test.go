@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/cycle/repeat"
+	"github.com/prlx-go/prlx/core/testing/cycletest"
 )
 
 // seeds are the cases of each family that a run looks at: PRLX_CYCLE_SEEDS says how many, and from where on ("1000:300"). Without it they

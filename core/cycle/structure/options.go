@@ -40,8 +40,8 @@ type Options struct {
 // NoEdits is the EditPercent under which all repetitions are equal.
 const NoEdits = -1
 
-// DefaultListed is how many borders of a class, and how many steps, the document lists.
-const DefaultListed = 10_000
+// defaultListed is how many borders of a class, and how many steps, the document lists.
+const defaultListed = 10_000
 
 const (
 	defaultEditPercent = 5  // Options.EditPercent, where it is 0
@@ -84,7 +84,7 @@ func (o Options) Filled() (Options, error) {
 		o.MaxLevels = repeat.MaxLevels
 	}
 	if o.MaxListed <= 0 {
-		o.MaxListed = DefaultListed
+		o.MaxListed = defaultListed
 	}
 	if o.Compat != nil {
 		c, err := filledCompat(*o.Compat)

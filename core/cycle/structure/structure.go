@@ -92,12 +92,12 @@ type Class struct {
 	Uplifter bool // of uplifter, which has no levels
 
 	Count, Edited, Edits, Covered int64
-	Measured
+	measured
 	Labelled
 }
 
-// Measured is what the times of its repetitions say of a class.
-type Measured struct {
+// measured is what the times of its repetitions say of a class.
+type measured struct {
 	StartNS, EndNS          int64 // absolute
 	FirstIndex              int64
 	Wall, Busy, Gap, Kernel cycledoc.Times

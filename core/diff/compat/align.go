@@ -9,30 +9,30 @@ import (
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 )
 
-// Kind is a kind of divergence.
-type Kind uint8
+// kind is a kind of divergence.
+type kind uint8
 
 // The kinds.
 const (
-	Branch Kind = iota
-	ActiveMask
-	Value
-	Path
-	ExtraEvents
+	branch kind = iota
+	activeMask
+	value
+	path
+	extraEvents
 )
 
-var kindNames = [...]string{Branch: "Branch", ActiveMask: "ActiveMask", Value: "Value", Path: "Path", ExtraEvents: "ExtraEvents"}
+var kindNames = [...]string{branch: "Branch", activeMask: "ActiveMask", value: "Value", path: "Path", extraEvents: "ExtraEvents"}
 
 // String returns the spelling in documents.
-func (k Kind) String() string { return kindNames[k] }
+func (k kind) String() string { return kindNames[k] }
 
-// Divergence is one difference. What A and B hold depends on the kind: directions, masks, values, or sites; of ExtraEvents A or B
+// divergence is one difference. What A and B hold depends on the kind: directions, masks, values, or sites; of extraEvents A or B
 // is how many events that side has alone, and the other is 0.
-type Divergence struct {
+type divergence struct {
 	Warp  uint64
 	Event uint32 // in A, also for events that only B has
 	Site  uint32
-	Kind  Kind
+	Kind  kind
 	A, B  uint32
 }
 
@@ -50,7 +50,7 @@ type aligner struct {
 	remap    map[uint32]uint32 // sites of B in terms of A
 	capacity int64             // divergences that may be kept in memory
 
-	found    []Divergence
+	found    []divergence
 	diverged int64 // warps
 	past     int64 // divergences beyond the limit
 	looked   int
@@ -121,17 +121,17 @@ func (l *aligner) inStep(s *streams) error {
 	a, b, ia, ib := s.a, s.b, s.ia, s.ib
 	id := s.sitesA[ia]
 	if a.Kind[ia] == site.Branch && a.Dir[ia] != b.Dir[ib] {
-		if err := l.add(s, id, Branch, uint32(a.Dir[ia]), uint32(b.Dir[ib])); err != nil {
+		if err := l.add(s, id, branch, uint32(a.Dir[ia]), uint32(b.Dir[ib])); err != nil {
 			return err
 		}
 	}
 	if l.masksDiffer(a.Active[ia], b.Active[ib]) {
-		if err := l.add(s, id, ActiveMask, uint32(a.Active[ia]), uint32(b.Active[ib])); err != nil {
+		if err := l.add(s, id, activeMask, uint32(a.Active[ia]), uint32(b.Active[ib])); err != nil {
 			return err
 		}
 	}
 	if l.opt.Values && a.Value[ia] != b.Value[ib] {
-		return l.add(s, id, Value, uint32(a.Value[ia]), uint32(b.Value[ib]))
+		return l.add(s, id, value, uint32(a.Value[ia]), uint32(b.Value[ib]))
 	}
 	return nil
 }
@@ -152,13 +152,13 @@ func (l *aligner) apart(s *streams) (again bool, err error) {
 	}
 	switch {
 	case inA > 0 && (inB == 0 || inA <= inB):
-		err = l.add(s, s.sitesA[s.ia], ExtraEvents, uint32(inA), 0)
+		err = l.add(s, s.sitesA[s.ia], extraEvents, uint32(inA), 0)
 		s.ia += inA
 	case inB > 0:
-		err = l.add(s, s.sitesB[s.ib], ExtraEvents, 0, uint32(inB))
+		err = l.add(s, s.sitesB[s.ib], extraEvents, 0, uint32(inB))
 		s.ib += inB
 	default:
-		err = l.add(s, s.sitesA[s.ia], Path, s.sitesA[s.ia], s.sitesB[s.ib])
+		err = l.add(s, s.sitesA[s.ia], path, s.sitesA[s.ia], s.sitesB[s.ib])
 		if !l.opt.ContinueAfterPath {
 			return false, err
 		}
@@ -185,15 +185,15 @@ func ahead(next []uint32, id uint32, window int) int {
 // up is followed by the whole rest of A; where A has nothing left, by the rest of B.
 func (l *aligner) rest(s *streams) error {
 	if s.ia < len(s.sitesA) {
-		return l.add(s, s.sitesA[s.ia], ExtraEvents, uint32(len(s.sitesA)-s.ia), 0)
+		return l.add(s, s.sitesA[s.ia], extraEvents, uint32(len(s.sitesA)-s.ia), 0)
 	}
 	if s.ib < len(s.sitesB) {
-		return l.add(s, s.sitesB[s.ib], ExtraEvents, 0, uint32(len(s.sitesB)-s.ib))
+		return l.add(s, s.sitesB[s.ib], extraEvents, 0, uint32(len(s.sitesB)-s.ib))
 	}
 	return nil
 }
 
-func (l *aligner) add(s *streams, id uint32, kind Kind, a, b uint32) error {
+func (l *aligner) add(s *streams, id uint32, kind kind, a, b uint32) error {
 	if l.opt.Limit > 0 && int64(len(l.found)) >= l.opt.Limit {
 		l.past++
 		return nil
@@ -202,7 +202,7 @@ func (l *aligner) add(s *streams, id uint32, kind Kind, a, b uint32) error {
 		return fault.New(fault.Limit, "more than %d divergences do not fit into the memory limit", l.capacity).
 			WithHint("give --limit, or more memory with --memory-limit")
 	}
-	l.found = append(l.found, Divergence{Warp: s.number, Event: uint32(s.ia), Site: id, Kind: kind, A: a, B: b})
+	l.found = append(l.found, divergence{Warp: s.number, Event: uint32(s.ia), Site: id, Kind: kind, A: a, B: b})
 	return nil
 }
 

@@ -55,7 +55,7 @@ func newAligner(opt Options) *aligner {
 	return &aligner{ctx: context.Background(), opt: &opt, popcount: opt.CrossGPU, capacity: math.MaxInt64}
 }
 
-func (d Divergence) String() string {
+func (d divergence) String() string {
 	return fmt.Sprintf("%d@%d %s %d %s", d.Warp, d.Event, d.Kind, d.Site, d.details())
 }
 
@@ -123,23 +123,23 @@ func TestOnlyTheKindInADecidesWhatIsABranch(t *testing.T) {
 }
 
 // naive is the description, word for word and slowly.
-func naive(number uint64, a, b *warptrace.Warp, opt Options) []Divergence {
-	var out []Divergence
+func naive(number uint64, a, b *warptrace.Warp, opt Options) []divergence {
+	var out []divergence
 	ia, ib := 0, 0
-	report := func(kind Kind, id, x, y uint32) {
-		out = append(out, Divergence{Warp: number, Event: uint32(ia), Site: id, Kind: kind, A: x, B: y})
+	report := func(kind kind, id, x, y uint32) {
+		out = append(out, divergence{Warp: number, Event: uint32(ia), Site: id, Kind: kind, A: x, B: y})
 	}
 	for ia < len(a.Site) && ib < len(b.Site) {
 		siteA, siteB := a.Site[ia], b.Site[ib]
 		if siteA == siteB {
 			if a.Kind[ia] == 0 && a.Dir[ia] != b.Dir[ib] {
-				report(Branch, siteA, uint32(a.Dir[ia]), uint32(b.Dir[ib]))
+				report(branch, siteA, uint32(a.Dir[ia]), uint32(b.Dir[ib]))
 			}
 			if a.Active[ia] != b.Active[ib] {
-				report(ActiveMask, siteA, uint32(a.Active[ia]), uint32(b.Active[ib]))
+				report(activeMask, siteA, uint32(a.Active[ia]), uint32(b.Active[ib]))
 			}
 			if opt.Values && a.Value[ia] != b.Value[ib] {
-				report(Value, siteA, uint32(a.Value[ia]), uint32(b.Value[ib]))
+				report(value, siteA, uint32(a.Value[ia]), uint32(b.Value[ib]))
 			}
 			ia, ib = ia+1, ib+1
 			continue
@@ -161,13 +161,13 @@ func naive(number uint64, a, b *warptrace.Warp, opt Options) []Divergence {
 			}
 		}
 		if kA > 0 {
-			report(ExtraEvents, siteA, uint32(kA), 0)
+			report(extraEvents, siteA, uint32(kA), 0)
 			ia += kA
 		} else if kB > 0 {
-			report(ExtraEvents, siteB, 0, uint32(kB))
+			report(extraEvents, siteB, 0, uint32(kB))
 			ib += kB
 		} else {
-			report(Path, siteA, siteA, siteB)
+			report(path, siteA, siteA, siteB)
 			if !opt.ContinueAfterPath {
 				break
 			}
@@ -175,9 +175,9 @@ func naive(number uint64, a, b *warptrace.Warp, opt Options) []Divergence {
 		}
 	}
 	if ia < len(a.Site) {
-		report(ExtraEvents, a.Site[ia], uint32(len(a.Site)-ia), 0)
+		report(extraEvents, a.Site[ia], uint32(len(a.Site)-ia), 0)
 	} else if ib < len(b.Site) {
-		report(ExtraEvents, b.Site[ib], 0, uint32(len(b.Site)-ib))
+		report(extraEvents, b.Site[ib], 0, uint32(len(b.Site)-ib))
 	}
 	return out
 }
@@ -196,7 +196,7 @@ func TestAlignerAgreesWithTheDescriptionTakenLiterally(t *testing.T) {
 		opt := Options{Values: r.IntN(2) == 0, Lookahead: r.IntN(12), ContinueAfterPath: r.IntN(2) == 0}
 		sites := 2 + r.Uint32N(40)
 		l := newAligner(opt)
-		var want []Divergence
+		var want []divergence
 		for warp := range uint64(3) {
 			a, b := randomWarp(r, sites), randomWarp(r, sites)
 			if err := l.warp(warp, a, b); err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/diff"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
 // TestHowManyMoreTheGreedyAlgorithmReports counts, for the same known edits, the divergences of original prlx 0.5 and of package
@@ -27,7 +27,7 @@ func TestHowManyMoreTheGreedyAlgorithmReports(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			described += greedy.Counted()
+			described += greedy.counted()
 			ours += len(minimal.Rows)
 		}
 		t.Logf("%s: %d edits of up to 200 events: original prlx 0.5 reports %d divergences, package diff %d", kind, edits, described, ours)

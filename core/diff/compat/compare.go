@@ -13,7 +13,7 @@ import (
 
 // Result is what original prlx 0.5 would have found.
 type Result struct {
-	Divergences   []Divergence // ascending by warp, after the limit and the filters
+	Divergences   []divergence // ascending by warp, after the limit and the filters
 	WarpsCompared int64
 	WarpsDiverged int64 // before the limit and the filters
 	EventsA       int64
@@ -247,12 +247,12 @@ func warpSize(h *warptrace.Header) int64 {
 	return 32
 }
 
-// Counted is how many divergences count against the threshold.
-func (r *Result) Counted() int64 {
+// counted is how many divergences count against the threshold.
+func (r *Result) counted() int64 {
 	n := int64(len(r.Divergences))
 	if r.opt.IgnoreActiveMask {
 		for i := range r.Divergences {
-			if r.Divergences[i].Kind == ActiveMask {
+			if r.Divergences[i].Kind == activeMask {
 				n--
 			}
 		}
@@ -260,8 +260,8 @@ func (r *Result) Counted() int64 {
 	return n
 }
 
-// Identical reports whether nothing is listed.
-func (r *Result) Identical() bool { return len(r.Divergences) == 0 }
+// identical reports whether nothing is listed.
+func (r *Result) identical() bool { return len(r.Divergences) == 0 }
 
 // Passed reports whether no more divergences count than are allowed.
-func (r *Result) Passed() bool { return r.Counted() <= r.opt.Threshold }
+func (r *Result) Passed() bool { return r.counted() <= r.opt.Threshold }

@@ -13,9 +13,9 @@ import (
 func (r *Result) JSON() []byte {
 	p := &printer{}
 	p.open('{')
-	p.text("status", status(r.Identical()))
+	p.text("status", status(r.identical()))
 	p.number("total_divergences", int64(len(r.Divergences)))
-	p.number("counted_divergences", r.Counted())
+	p.number("counted_divergences", r.counted())
 	p.number("warps_compared", r.WarpsCompared)
 	p.number("warps_diverged", r.WarpsDiverged)
 	p.number("total_events_a", r.EventsA)
@@ -64,7 +64,7 @@ func (r *Result) printBreakdown(p *printer) {
 	p.close('}')
 }
 
-func (r *Result) printDivergence(p *printer, d *Divergence) {
+func (r *Result) printDivergence(p *printer, d *divergence) {
 	p.open('{')
 	p.number("warp_idx", int64(d.Warp))
 	p.number("event_idx", int64(d.Event))
@@ -106,16 +106,16 @@ func (r *Result) CSV(w io.Writer) error {
 	return b.Flush()
 }
 
-func (d *Divergence) details() string {
+func (d *divergence) details() string {
 	a, b := strconv.FormatUint(uint64(d.A), 10), strconv.FormatUint(uint64(d.B), 10)
 	switch d.Kind {
-	case Branch:
+	case branch:
 		return "dir_a=" + a + " dir_b=" + b
-	case ActiveMask:
+	case activeMask:
 		return "mask_a=" + hex8(d.A) + " mask_b=" + hex8(d.B)
-	case Value:
+	case value:
 		return "val_a=" + a + " val_b=" + b
-	case Path:
+	case path:
 		return "site_a=" + hex8(d.A) + " site_b=" + hex8(d.B)
 	}
 	if d.A > 0 {
@@ -193,7 +193,7 @@ func printPlace(p *printer, name, category, phase string, at int64) {
 	p.float("ts", at)
 }
 
-func (r *Result) printSlot(p *printer, d *Divergence, at int64) {
+func (r *Result) printSlot(p *printer, d *divergence, at int64) {
 	perBlock := max(uint64(r.a.WarpsPerBlock), 1)
 	p.item()
 	p.open('{')

@@ -19,10 +19,10 @@ func example(opt Options) *Result {
 		WarpsCompared: 4, WarpsDiverged: 3, EventsA: 8, EventsB: 10, opt: opt,
 		a: &warptrace.Header{Kernel: "ker\"nel\x07é", WarpsPerBlock: 2, ArchNumber: 80, Grid: [3]uint32{2, 1, 1}, Block: [3]uint32{64, 1, 1}},
 		b: &warptrace.Header{ArchNumber: 0x1100, Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{64, 1, 1}},
-		Divergences: []Divergence{
-			{Warp: 0, Event: 1, Site: 2, Kind: ActiveMask, A: 0xffffffff, B: 1},
-			{Warp: 1, Event: 2, Site: 3, Kind: Path, A: 3, B: 0xabc},
-			{Warp: 3, Event: 2, Site: 2, Kind: ExtraEvents, A: 3},
+		Divergences: []divergence{
+			{Warp: 0, Event: 1, Site: 2, Kind: activeMask, A: 0xffffffff, B: 1},
+			{Warp: 1, Event: 2, Site: 3, Kind: path, A: 3, B: 0xabc},
+			{Warp: 3, Event: 2, Site: 2, Kind: extraEvents, A: 3},
 		},
 	}
 }
@@ -120,7 +120,7 @@ func TestEqualRecordingsMakeEmptyLists(t *testing.T) {
 	if got := string(r.JSON()); !strings.Contains(got, "\"divergence_breakdown\": {},\n  \"divergences\": [],\n") || !strings.Contains(got, `"status": "identical"`) {
 		t.Errorf("got %s", got)
 	}
-	if !r.Passed() || !r.Identical() {
+	if !r.Passed() || !r.identical() {
 		t.Error("nothing differs, and it did not pass")
 	}
 }
@@ -199,25 +199,25 @@ func TestQuotedTextIsJSON(t *testing.T) {
 
 func TestFiltersReadWhatTheyCan(t *testing.T) {
 	text := func(s string) *string { return &s }
-	d := func(warp uint64, kind Kind, id uint32) *Divergence {
-		return &Divergence{Warp: warp, Kind: kind, Site: id}
+	d := func(warp uint64, kind kind, id uint32) *divergence {
+		return &divergence{Warp: warp, Kind: kind, Site: id}
 	}
 	for name, c := range map[string]struct {
 		opt     Options
-		pass    []*Divergence
-		drop    []*Divergence
+		pass    []*divergence
+		drop    []*divergence
 		ignored int
 	}{
-		"none":              {Options{}, []*Divergence{d(0, Path, 0)}, nil, 0},
-		"warps":             {Options{Warps: text("1, 3 - 5 ,+7")}, []*Divergence{d(1, 0, 0), d(3, 0, 0), d(5, 0, 0), d(7, 0, 0)}, []*Divergence{d(0, 0, 0), d(2, 0, 0), d(6, 0, 0)}, 0},
-		"warps backwards":   {Options{Warps: text("5-3")}, nil, []*Divergence{d(4, 0, 0)}, 0},
-		"no warps":          {Options{Warps: text("")}, nil, []*Divergence{d(0, 0, 0)}, 1},
-		"odd warps":         {Options{Warps: text("x,-3,1-,1-2-3,0-4294967296,0x1,++1,2")}, []*Divergence{d(2, 0, 0)}, []*Divergence{d(1, 0, 0), d(0, 0, 0)}, 7},
-		"kinds":             {Options{Kinds: text("path, EXTRAEVENTS")}, []*Divergence{d(0, Path, 0), d(0, ExtraEvents, 0)}, []*Divergence{d(0, Branch, 0)}, 0},
-		"unknown kind":      {Options{Kinds: text("active_mask")}, nil, []*Divergence{d(0, ActiveMask, 0)}, 1},
-		"sites are hex":     {Options{Sites: text("0x1F, 10,0Xa")}, []*Divergence{d(0, 0, 0x1f), d(0, 0, 0x10), d(0, 0, 10)}, []*Divergence{d(0, 0, 1)}, 0},
-		"odd sites":         {Options{Sites: text("zz,0xfffffffff,,0x")}, nil, []*Divergence{d(0, 0, 0)}, 4},
-		"all have to agree": {Options{Warps: text("1"), Kinds: text("Path"), Sites: text("2")}, []*Divergence{d(1, Path, 2)}, []*Divergence{d(0, Path, 2), d(1, Branch, 2), d(1, Path, 3)}, 0},
+		"none":              {Options{}, []*divergence{d(0, path, 0)}, nil, 0},
+		"warps":             {Options{Warps: text("1, 3 - 5 ,+7")}, []*divergence{d(1, 0, 0), d(3, 0, 0), d(5, 0, 0), d(7, 0, 0)}, []*divergence{d(0, 0, 0), d(2, 0, 0), d(6, 0, 0)}, 0},
+		"warps backwards":   {Options{Warps: text("5-3")}, nil, []*divergence{d(4, 0, 0)}, 0},
+		"no warps":          {Options{Warps: text("")}, nil, []*divergence{d(0, 0, 0)}, 1},
+		"odd warps":         {Options{Warps: text("x,-3,1-,1-2-3,0-4294967296,0x1,++1,2")}, []*divergence{d(2, 0, 0)}, []*divergence{d(1, 0, 0), d(0, 0, 0)}, 7},
+		"kinds":             {Options{Kinds: text("path, EXTRAEVENTS")}, []*divergence{d(0, path, 0), d(0, extraEvents, 0)}, []*divergence{d(0, branch, 0)}, 0},
+		"unknown kind":      {Options{Kinds: text("active_mask")}, nil, []*divergence{d(0, activeMask, 0)}, 1},
+		"sites are hex":     {Options{Sites: text("0x1F, 10,0Xa")}, []*divergence{d(0, 0, 0x1f), d(0, 0, 0x10), d(0, 0, 10)}, []*divergence{d(0, 0, 1)}, 0},
+		"odd sites":         {Options{Sites: text("zz,0xfffffffff,,0x")}, nil, []*divergence{d(0, 0, 0)}, 4},
+		"all have to agree": {Options{Warps: text("1"), Kinds: text("Path"), Sites: text("2")}, []*divergence{d(1, path, 2)}, []*divergence{d(0, path, 2), d(1, branch, 2), d(1, path, 3)}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, ignored := readFilters(c.opt)

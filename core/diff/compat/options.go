@@ -114,7 +114,7 @@ func isKind(lower string) bool {
 	return false
 }
 
-func (f *filters) pass(d *Divergence) bool {
+func (f *filters) pass(d *divergence) bool {
 	if f.warps != nil && !f.warps.has(d.Warp) {
 		return false
 	}

@@ -32,8 +32,8 @@ func (l *LaunchResult) status() string {
 	return status(l.Divergences == 0)
 }
 
-// Identical reports whether every launch has its equal.
-func (s *SessionResult) Identical() bool { return s.complete() && s.divergences() == 0 }
+// identical reports whether every launch has its equal.
+func (s *SessionResult) identical() bool { return s.complete() && s.divergences() == 0 }
 
 // Passed reports whether all launches could be compared and have no more divergences together than are allowed.
 func (s *SessionResult) Passed() bool { return s.complete() && s.divergences() <= s.Threshold }
@@ -58,7 +58,7 @@ func (s *SessionResult) divergences() (n int64) {
 func (s *SessionResult) JSON() []byte {
 	p := &printer{}
 	p.open('{')
-	p.text("status", status(s.Identical()))
+	p.text("status", status(s.identical()))
 	p.key("kernel_results")
 	p.open('[')
 	for i := range s.Launches {

@@ -10,7 +10,7 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/recording"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
-	"github.com/prlx-go/prlx/core/recording/warptrace/warptracetest"
+	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
 func write(t *testing.T, path string, b []byte) {

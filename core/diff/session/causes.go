@@ -12,9 +12,9 @@ import (
 // The roles of a launch that differs.
 const (
 	RoleCauses  = "causes"  // it was given the same and did something else
-	RoleGiven   = "given"   // no launch before it differs, and it was given something else: the program around it differs
+	roleGiven   = "given"   // no launch before it differs, and it was given something else: the program around it differs
 	RoleFollows = "follows" // it is the same kernel with the same numbers, and was given what an earlier cause made
-	RoleUnclear = "unclear" // it was given what an earlier cause made and is another build, or what it was given is not known
+	roleUnclear = "unclear" // it was given what an earlier cause made and is another build, or what it was given is not known
 )
 
 // Cause is where two sessions begin to differ: a launch that does something else, that is given something else, or that one side lacks.
@@ -139,12 +139,12 @@ func (c *comparison) role(r *LaunchResult, upstream bool) {
 		c.doc.Causes[len(c.doc.Causes)-1].Follow++
 		return
 	case upstream && (got == notKnown || got == otherData):
-		r.Role = RoleUnclear
+		r.Role = roleUnclear
 		return
 	case got == theSame:
 		r.Role, cause.Because = RoleCauses, "it was given the same, and wrote something else or went another way"
 	case got == otherCall, got == otherData && !otherBuild(x, y):
-		r.Role, cause.What, cause.Because = RoleGiven, "given", "it was given something else, and no launch before it made that"
+		r.Role, cause.What, cause.Because = roleGiven, "given", "it was given something else, and no launch before it made that"
 		if got == otherCall {
 			cause.Because = "it was given other arguments"
 		}
@@ -166,7 +166,7 @@ func (d *Document) blame() string {
 		switch d.KernelResults[i].Role {
 		case RoleFollows:
 			follow++
-		case RoleUnclear:
+		case roleUnclear:
 			unclear++
 		}
 	}

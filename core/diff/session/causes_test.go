@@ -22,7 +22,7 @@ func ran(number uint64, module string, contents uint64, n string) Launch {
 func judged(a, b []Launch, differ ...int) (roles, causes []string, doc *Document) {
 	c := &comparison{a: &Session{Launches: a}, b: &Session{Launches: b}, doc: &Document{}}
 	for i := range a {
-		c.doc.KernelResults = append(c.doc.KernelResults, LaunchResult{Kernel: "k", Launch: a[i].Number, IndexA: int64(i), IndexB: int64(i), Status: StatusIdentical})
+		c.doc.KernelResults = append(c.doc.KernelResults, LaunchResult{Kernel: "k", Launch: a[i].Number, IndexA: int64(i), IndexB: int64(i), Status: statusIdentical})
 	}
 	for _, i := range differ {
 		c.doc.KernelResults[i].Status = StatusDiverged
@@ -72,7 +72,7 @@ func TestWhatTheProgramGaveIsToldApart(t *testing.T) {
 		"other contents": {ran(0, "m", 9, "5"), "it was given something else, and no launch before it made that: x held something else when the kernel was launched"},
 	} {
 		roles, _, doc := judged([]Launch{ran(0, "m", 1, "5")}, []Launch{c.b}, 0)
-		if roles[0] != RoleGiven || doc.Causes[0].What != "given" || doc.Causes[0].Because != c.because {
+		if roles[0] != roleGiven || doc.Causes[0].What != "given" || doc.Causes[0].Because != c.because {
 			t.Errorf("%s: got %s, %+v", name, roles[0], doc.Causes[0])
 		}
 	}
@@ -82,14 +82,14 @@ func TestAnotherBuildBehindACauseIsUnclear(t *testing.T) {
 	a := []Launch{ran(0, "m", 1, "5"), ran(1, "m", 2, "5")}
 	b := []Launch{ran(0, "m", 1, "5"), ran(1, "other", 7, "5")}
 	roles, causes, doc := judged(a, b, 0, 1)
-	if d := cmp.Diff([]string{RoleCauses, RoleUnclear}, roles) + cmp.Diff([]string{"launch"}, causes); d != "" {
+	if d := cmp.Diff([]string{RoleCauses, roleUnclear}, roles) + cmp.Diff([]string{"launch"}, causes); d != "" {
 		t.Error(d)
 	}
 	if doc.blame() == "" {
 		t.Error("nothing is said of the launch of which it is not known")
 	}
 	b[1].ArgumentDigest = 0
-	if roles, _, _ := judged(a, b, 0, 1); roles[1] != RoleUnclear {
+	if roles, _, _ := judged(a, b, 0, 1); roles[1] != roleUnclear {
 		t.Errorf("unknown arguments: got %s", roles[1])
 	}
 }
@@ -99,7 +99,7 @@ func TestAMissingLaunchIsACause(t *testing.T) {
 	c := &comparison{a: &Session{Launches: a}, b: &Session{Launches: b}, doc: &Document{
 		KernelResults: []LaunchResult{{Kernel: "k", Launch: 1, IndexA: 1, IndexB: 0, Status: StatusDiverged}},
 		Missing:       []LaunchOf{{Index: 0, Launch: 0, Kernel: "fill"}},
-	}, matching: Matching{OnlyA: []int{0}}}
+	}, matching: matching{OnlyA: []int{0}}}
 	c.causes()
 	if r := c.doc.KernelResults[0].Role; r != RoleFollows {
 		t.Errorf("got %s, want that it follows", r)
@@ -116,10 +116,10 @@ func TestALaunchThatOnlyBHasIsACauseWhereItRan(t *testing.T) {
 	a, b := []Launch{ran(0, "m", 1, "5"), ran(1, "m", 2, "5")}, []Launch{ran(0, "m", 1, "5"), ran(1, "m", 9, "5"), ran(2, "m", 7, "5")}
 	c := &comparison{a: &Session{Launches: a}, b: &Session{Launches: b}, doc: &Document{
 		KernelResults: []LaunchResult{
-			{Kernel: "k", IndexA: 0, IndexB: 0, Status: StatusIdentical}, {Kernel: "k", Launch: 1, IndexA: 1, IndexB: 2, Status: StatusDiverged},
+			{Kernel: "k", IndexA: 0, IndexB: 0, Status: statusIdentical}, {Kernel: "k", Launch: 1, IndexA: 1, IndexB: 2, Status: StatusDiverged},
 		},
 		Inserted: []LaunchOf{{Index: 1, Launch: 1, Kernel: "scale"}},
-	}, matching: Matching{OnlyB: []int{1}}}
+	}, matching: matching{OnlyB: []int{1}}}
 	c.causes()
 	if c.doc.KernelResults[1].Role != RoleFollows || c.doc.Causes[0].What != "inserted" || c.doc.Causes[0].IndexA != 1 {
 		t.Errorf("got %+v, %+v", c.doc.KernelResults[1].Role, c.doc.Causes)

@@ -30,7 +30,7 @@ type comparison struct {
 	j         *job.Job
 	a, b      *Session
 	opt       *Options
-	matching  Matching
+	matching  matching
 	further   further
 	lost      [][2]warptrace.Losses // by launch
 	accepted  []*diff.AcceptedUse   // by launch, nil where nothing differs
@@ -60,7 +60,7 @@ func Compare(j *job.Job, a, b *Session, opt Options) (*Document, error) {
 			return nil, err
 		}
 	}
-	c.matching = Match(a, b)
+	c.matching = match(a, b)
 	c.further = matchFurther(a, b, opt.BaselineA, opt.BaselineB)
 	c.begin()
 	c.lost = make([][2]warptrace.Losses, len(c.matching.Pairs))
@@ -97,10 +97,10 @@ func (c *comparison) begin() {
 		Missing: only(c.a, c.matching.OnlyA), Inserted: only(c.b, c.matching.OnlyB), A: side(c.a), B: side(c.b), Warnings: []string{},
 	}
 	for _, i := range c.matching.OnlyA {
-		c.doc.UnmatchedA = append(c.doc.UnmatchedA, c.a.Launches[i].Name())
+		c.doc.UnmatchedA = append(c.doc.UnmatchedA, c.a.Launches[i].name())
 	}
 	for _, i := range c.matching.OnlyB {
-		c.doc.UnmatchedB = append(c.doc.UnmatchedB, c.b.Launches[i].Name())
+		c.doc.UnmatchedB = append(c.doc.UnmatchedB, c.b.Launches[i].name())
 	}
 	for i, p := range c.matching.Pairs {
 		c.further.count(p)
@@ -186,7 +186,7 @@ func (c *comparison) sequence() Sequence {
 
 // openNamed opens a launch's recording and gives one of format v1 its sites.
 func openNamed(j *job.Job, s *Session, launch int, sites *site.Table) (*warptrace.Trace, error) {
-	t, err := s.OpenTrace(j.Context(), launch)
+	t, err := s.openTrace(j.Context(), launch)
 	if err != nil {
 		return nil, err
 	}
@@ -339,7 +339,7 @@ func (l *LaunchResult) weight() int {
 	if weight > 0 && l.CountedDivergences > 0 {
 		weight++
 	}
-	if weight *= 2; weight > 0 && l.Role != RoleFollows && l.Role != RoleUnclear {
+	if weight *= 2; weight > 0 && l.Role != RoleFollows && l.Role != roleUnclear {
 		weight++
 	}
 	return weight
@@ -352,7 +352,7 @@ func (c *comparison) sum() {
 		l := &c.doc.KernelResults[i]
 		t.Matched++
 		switch l.Status {
-		case StatusIdentical:
+		case statusIdentical:
 			t.Identical++
 		case StatusSameResults:
 			t.SameResults++
@@ -410,7 +410,7 @@ func (c *comparison) conclude() {
 	case t.SameResults > 0:
 		d.Status = StatusSameResults
 	default:
-		d.Status = StatusIdentical
+		d.Status = statusIdentical
 	}
 	d.Verdict = c.verdict() + d.unread()
 	d.Conclusion = c.conclusion()

@@ -40,7 +40,7 @@ func statuses(d *Document) string {
 func TestEqualSessionsAreIdentical(t *testing.T) {
 	dir := write(t, launch("f", 1, 2), launch("g", 3))
 	d := compare(t, dir, dir, Options{})
-	if d.Status != StatusIdentical || !d.Passed || d.First != nil || !d.Sequence.Same || d.Totals.Identical != 2 || d.Totals.EventsA != 3 {
+	if d.Status != statusIdentical || !d.Passed || d.First != nil || !d.Sequence.Same || d.Totals.Identical != 2 || d.Totals.EventsA != 3 {
 		t.Errorf("got %+v", d)
 	}
 	if d.Verdict != "2 launches of both sessions agree; compared: control flow of 2 launches; outputs, values not compared" {
@@ -144,7 +144,7 @@ func TestAnotherGridIsSaidAndNotCompared(t *testing.T) {
 		t.Errorf("got %+v", d.Sequence)
 	}
 	d = compare(t, a, b, Options{Diff: diff.Options{Force: true}})
-	if r := d.KernelResults[1]; r.Status != StatusIdentical || len(r.Warnings) == 0 {
+	if r := d.KernelResults[1]; r.Status != statusIdentical || len(r.Warnings) == 0 {
 		t.Errorf("with force: %+v", r)
 	}
 }
@@ -283,7 +283,7 @@ func TestWorkersDoNotChangeBytes(t *testing.T) {
 			t.Errorf("%d workers change the document", workers)
 		}
 	}
-	if !strings.Contains(first, StatusDiverged) || !strings.Contains(first, `"status":"error"`) || !strings.Contains(first, StatusIdentical) {
+	if !strings.Contains(first, StatusDiverged) || !strings.Contains(first, `"status":"error"`) || !strings.Contains(first, statusIdentical) {
 		t.Error("the sessions are not worth comparing")
 	}
 }

@@ -32,7 +32,7 @@ func CompareCompat(j *job.Job, a, b *Session, opt compat.Options) (*compat.Sessi
 		if refusal == "" {
 			out.Launches[i].Divergences = int64(len(r.Divergences))
 			for _, w := range r.Warnings {
-				warnings[i] = append(warnings[i], l.Name()+": "+w)
+				warnings[i] = append(warnings[i], l.name()+": "+w)
 			}
 		}
 		return nil
@@ -44,14 +44,14 @@ func CompareCompat(j *job.Job, a, b *Session, opt compat.Options) (*compat.Sessi
 		out.Warnings = append(out.Warnings, w...)
 	}
 	for _, i := range onlyB {
-		out.UnmatchedB = append(out.UnmatchedB, b.Launches[i].Name())
+		out.UnmatchedB = append(out.UnmatchedB, b.Launches[i].name())
 	}
 	return out, nil
 }
 
 // byLaunch pairs launches by kernel and launch index. A launch of B that is found twice is compared twice; of several in B with one
 // name the first is found.
-func byLaunch(a, b *Session, out *compat.SessionResult) (pairs []Matched, onlyB []int) {
+func byLaunch(a, b *Session, out *compat.SessionResult) (pairs []matched, onlyB []int) {
 	type name struct {
 		kernel string
 		number uint64
@@ -68,11 +68,11 @@ func byLaunch(a, b *Session, out *compat.SessionResult) (pairs []Matched, onlyB 
 		l := &a.Launches[i]
 		k, ok := first[name{l.Kernel, l.Number}]
 		if !ok {
-			out.UnmatchedA = append(out.UnmatchedA, l.Name())
+			out.UnmatchedA = append(out.UnmatchedA, l.name())
 			continue
 		}
 		used[k] = true
-		pairs = append(pairs, Matched{A: i, B: k})
+		pairs = append(pairs, matched{A: i, B: k})
 	}
 	for i, is := range used {
 		if !is {
@@ -89,7 +89,7 @@ func otherShape(a, b *Launch) []string {
 		a, b [3]uint32
 	}{{"Grid", a.Grid, b.Grid}, {"Block", a.Block, b.Block}} {
 		if c.a != c.b {
-			out = append(out, fmt.Sprintf("%s dim mismatch for %s: [%d, %d, %d] vs [%d, %d, %d]", c.what, a.Name(),
+			out = append(out, fmt.Sprintf("%s dim mismatch for %s: [%d, %d, %d] vs [%d, %d, %d]", c.what, a.name(),
 				c.a[0], c.a[1], c.a[2], c.b[0], c.b[1], c.b[2]))
 		}
 	}
@@ -97,14 +97,14 @@ func otherShape(a, b *Launch) []string {
 }
 
 // compareLaunch compares one launch. What is wrong with the recordings is the refusal; an error ends everything.
-func compareLaunch(j *job.Job, a, b *Session, p Matched, opt compat.Options) (r *compat.Result, refusal string, err error) {
-	ta, err := a.OpenTrace(j.Context(), p.A)
+func compareLaunch(j *job.Job, a, b *Session, p matched, opt compat.Options) (r *compat.Result, refusal string, err error) {
+	ta, err := a.openTrace(j.Context(), p.A)
 	if err != nil {
 		refusal, err = a.refusal(j, p.A, err)
 		return nil, refusal, err
 	}
 	defer ta.Close()
-	tb, err := b.OpenTrace(j.Context(), p.B)
+	tb, err := b.openTrace(j.Context(), p.B)
 	if err != nil {
 		refusal, err = b.refusal(j, p.B, err)
 		return nil, refusal, err

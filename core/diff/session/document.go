@@ -11,7 +11,7 @@ const DocumentSchema = "prlx.session-diff/1"
 
 // Statuses of a launch in documents.
 const (
-	StatusIdentical    = diff.StatusIdentical
+	statusIdentical    = diff.StatusIdentical
 	StatusSameResults  = diff.StatusSameResults
 	StatusDiverged     = diff.StatusDiverged
 	StatusInconclusive = diff.StatusInconclusive

@@ -32,7 +32,7 @@ func positions(of, in *Session) []int {
 	for i := range out {
 		out[i] = -1
 	}
-	for _, p := range Match(of, in).Pairs {
+	for _, p := range match(of, in).Pairs {
 		if p.By != ByKernel { // another launch of the kernel says nothing about this one
 			out[p.A] = p.B
 		}
@@ -41,7 +41,7 @@ func positions(of, in *Session) []int {
 }
 
 // count notes how many of the further runs know a pair of launches.
-func (f *further) count(p Matched) {
+func (f *further) count(p matched) {
 	known, all := 0, len(f.a)+len(f.b)
 	for _, in := range f.inA {
 		if in[p.A] >= 0 {
@@ -64,7 +64,7 @@ func (f *further) count(p Matched) {
 }
 
 // apply holds a comparison against the further runs of its launch.
-func (f *further) apply(j *job.Job, r *diff.Result, a, b *warptrace.Trace, p Matched, opt diff.Options) error {
+func (f *further) apply(j *job.Job, r *diff.Result, a, b *warptrace.Trace, p matched, opt diff.Options) error {
 	if len(f.a)+len(f.b) == 0 {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (f *further) apply(j *job.Job, r *diff.Result, a, b *warptrace.Trace, p Mat
 			if at < 0 {
 				continue
 			}
-			t, err := s.OpenTrace(j.Context(), at)
+			t, err := s.openTrace(j.Context(), at)
 			if err != nil {
 				if !isAbout(j, err) {
 					return err

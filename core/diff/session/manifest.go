@@ -51,7 +51,7 @@ type manifestReader struct {
 
 func (r *manifestReader) wrong(err error, format string, args ...any) error {
 	return fault.Formatf(r.path, r.d.InputOffset(), "session manifest: "+format, args...).Wrap(err).
-		WithHint("expected an array of {launch, kernel, file, grid, block}, or an object of schema %s", Schema)
+		WithHint("expected an array of {launch, kernel, file, grid, block}, or an object of schema %s", schemaName)
 }
 
 func (s *Session) readManifest(ctx context.Context, root *os.Root) error {
@@ -131,8 +131,8 @@ func (r *manifestReader) object(ctx context.Context) error {
 		return r.wrong(err, "the object does not end")
 	}
 	switch {
-	case schema != Schema:
-		return r.wrong(nil, "schema is %q, expected %q", schema, Schema)
+	case schema != schemaName:
+		return r.wrong(nil, "schema is %q, expected %q", schema, schemaName)
 	case !seen:
 		return r.wrong(nil, "there are no launches")
 	case status != "" && status != statusComplete && status != statusPartial:
@@ -239,7 +239,7 @@ type Manifest struct {
 
 // WriteManifest writes prlx.session/1.
 func WriteManifest(w io.Writer, s *Session) error {
-	m := Manifest{Schema: Schema, Producer: s.Producer, Status: statusOf(s.Partial), Launches: make([]entry, len(s.Launches))}
+	m := Manifest{Schema: schemaName, Producer: s.Producer, Status: statusOf(s.Partial), Launches: make([]entry, len(s.Launches))}
 	for i := range s.Launches {
 		l := &s.Launches[i]
 		e := entry{

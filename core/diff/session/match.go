@@ -10,21 +10,21 @@ import (
 // How a launch of A was recognised in B, from the surest on.
 const (
 	ByArguments = "arguments" // kernel, grid, block and arguments agree
-	ByShape     = "shape"     // kernel, grid and block agree; the arguments of one side are not known
-	ByPlace     = "place"     // kernel, grid and block agree, the arguments differ: the place in the sequence decides
+	byShape     = "shape"     // kernel, grid and block agree; the arguments of one side are not known
+	byPlace     = "place"     // kernel, grid and block agree, the arguments differ: the place in the sequence decides
 	ByKernel    = "kernel"    // the same kernel at this place with another grid or block
 	ByContent   = "content"   // kernel, grid, block and arguments agree, elsewhere in the sequence
 )
 
-// Matched is one launch of A and the same of B, by position in each session.
-type Matched struct {
+// matched is one launch of A and the same of B, by position in each session.
+type matched struct {
 	A, B int
 	By   string
 }
 
-// Matching says which launches of two sessions are the same.
-type Matching struct {
-	Pairs        []Matched // ascending by A
+// matching says which launches of two sessions are the same.
+type matching struct {
+	Pairs        []matched // ascending by A
 	OnlyA, OnlyB []int     // ascending: missing from B, inserted in B
 	Approximate  bool      // the sessions were too different for the best alignment; this is a good one
 }
@@ -60,26 +60,26 @@ func (t token) score(o token) int32 {
 	return scorePlace
 }
 
-// Match aligns the launches of two sessions: it finds the pairs, in the order of both, that score most. Insertions and missing
+// match aligns the launches of two sessions: it finds the pairs, in the order of both, that score most. Insertions and missing
 // launches therefore shift nothing. What is left over and tells itself apart is then paired out of order (ByContent).
-func Match(a, b *Session) Matching {
+func match(a, b *Session) matching {
 	m := &matcher{cells: maxCells, gapCells: maxGapCells}
 	m.tokenize(a, b)
 	return m.match()
 }
 
-func (m *matcher) match() Matching {
+func (m *matcher) match() matching {
 	m.align(span{0, len(m.a)}, span{0, len(m.b)}, 0)
-	slices.SortFunc(m.pairs, func(x, y Matched) int { return cmp.Compare(x.A, y.A) })
+	slices.SortFunc(m.pairs, func(x, y matched) int { return cmp.Compare(x.A, y.A) })
 	m.leftOver()
 	m.moved()
-	return Matching{Pairs: m.pairs, OnlyA: m.onlyA, OnlyB: m.onlyB, Approximate: m.approximate}
+	return matching{Pairs: m.pairs, OnlyA: m.onlyA, OnlyB: m.onlyB, Approximate: m.approximate}
 }
 
 // matcher is the state of one Match.
 type matcher struct {
 	a, b         []token
-	pairs        []Matched
+	pairs        []matched
 	onlyA, onlyB []int
 	cells        int64 // of the exact method that may still be spent
 	gapCells     int64 // of it on one gap
@@ -123,8 +123,8 @@ func number[K comparable](known map[K]uint32, key K) uint32 {
 }
 
 func (m *matcher) pair(a, b int) {
-	by := map[int32]string{scoreArguments: ByArguments, scoreShape: ByShape, scorePlace: ByPlace, scoreKernel: ByKernel}[m.a[a].score(m.b[b])]
-	m.pairs = append(m.pairs, Matched{A: a, B: b, By: by})
+	by := map[int32]string{scoreArguments: ByArguments, scoreShape: byShape, scorePlace: byPlace, scoreKernel: ByKernel}[m.a[a].score(m.b[b])]
+	m.pairs = append(m.pairs, matched{A: a, B: b, By: by})
 }
 
 // leftOver lists what has no partner.
@@ -176,11 +176,11 @@ func (m *matcher) moved() {
 		if !ok || len(waiting[k]) == 0 {
 			return false
 		}
-		m.pairs = append(m.pairs, Matched{A: i, B: waiting[k][0], By: ByContent})
+		m.pairs = append(m.pairs, matched{A: i, B: waiting[k][0], By: ByContent})
 		taken[waiting[k][0]] = true
 		waiting[k] = waiting[k][1:]
 		return true
 	})
 	m.onlyB = slices.DeleteFunc(m.onlyB, func(i int) bool { return taken[i] })
-	slices.SortFunc(m.pairs, func(x, y Matched) int { return cmp.Compare(x.A, y.A) })
+	slices.SortFunc(m.pairs, func(x, y matched) int { return cmp.Compare(x.A, y.A) })
 }

@@ -24,7 +24,7 @@ func launches(words string) *Session {
 	return s
 }
 
-func describe(m Matching) string {
+func describe(m matching) string {
 	var out []string
 	for _, p := range m.Pairs {
 		out = append(out, fmt.Sprintf("%d=%d:%s", p.A, p.B, p.By))
@@ -58,7 +58,7 @@ func TestMatchingOfLaunches(t *testing.T) {
 		"everything is new":                 {"", "f g", "+0 +1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := describe(Match(launches(c.a), launches(c.b)))
+			got := describe(match(launches(c.a), launches(c.b)))
 			if name == "reordered, each once" { // either order is as good; one of them is taken, always
 				if got != c.want && got != "0=1:content 1=0:shape" {
 					t.Errorf("got %s, want %s", got, c.want)
@@ -117,7 +117,7 @@ func TestMatchingScoresAsMuchAsAnyAlignment(t *testing.T) {
 }
 
 // check fails unless every launch is in one place, and pairs are of one kernel.
-func check(t *testing.T, a, b *Session, m Matching) {
+func check(t *testing.T, a, b *Session, m matching) {
 	t.Helper()
 	inA, inB := make([]int, len(a.Launches)), make([]int, len(b.Launches))
 	lastB := -1
@@ -165,9 +165,9 @@ func TestMatchingWithoutBudgetIsStillAMatching(t *testing.T) {
 func TestMatchingIsTheSameEveryTime(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	a, b := launches(randomLaunches(r, 200)), launches(randomLaunches(r, 220))
-	first := Match(a, b)
+	first := match(a, b)
 	for range 5 {
-		if again := Match(a, b); !reflect.DeepEqual(first, again) {
+		if again := match(a, b); !reflect.DeepEqual(first, again) {
 			t.Fatal("two matchings of the same sessions differ")
 		}
 	}
@@ -204,7 +204,7 @@ func TestHundredThousandLaunchesMatchInBoundedTime(t *testing.T) {
 				}
 				b.Launches = append(b.Launches, a.Launches[i])
 			}
-			m := Match(a, b)
+			m := match(a, b)
 			check(t, a, b, m)
 			if len(m.OnlyA) != missing || len(m.OnlyB) != inserted {
 				t.Errorf("%d missing and %d inserted, want %d and %d", len(m.OnlyA), len(m.OnlyB), missing, inserted)
@@ -225,13 +225,13 @@ func TestHundredThousandLaunchesMatchInBoundedTime(t *testing.T) {
 		for i := range b.Launches {
 			b.Launches[i].Kernel = "other" + strconv.Itoa(r.IntN(1000))
 		}
-		m := Match(a, b)
+		m := match(a, b)
 		check(t, a, b, m)
 	})
 	t.Run("shuffled", func(t *testing.T) {
 		a, b := long(n, false), long(n, false)
 		r.Shuffle(n, func(i, k int) { b.Launches[i], b.Launches[k] = b.Launches[k], b.Launches[i] })
-		m := Match(a, b)
+		m := match(a, b)
 		check(t, a, b, m)
 	})
 }
@@ -241,6 +241,6 @@ func BenchmarkMatch(b *testing.B) {
 	y.Launches = append([]Launch{{Kernel: "first"}}, y.Launches...)
 	y.Launches[5000].Kernel = "another"
 	for b.Loop() {
-		Match(x, y)
+		match(x, y)
 	}
 }

@@ -19,8 +19,8 @@ import (
 // ManifestName is the manifest's file name inside a session's directory.
 const ManifestName = "session.json"
 
-// Schema is the schema of our own form of the manifest.
-const Schema = "prlx.session/1"
+// schemaName is the schema of our own form of the manifest.
+const schemaName = "prlx.session/1"
 
 // Session is the launches of one run, in the order in which they were launched.
 type Session struct {
@@ -50,8 +50,8 @@ type Launch struct {
 	Header         *warptrace.Header // nil until Describe
 }
 
-// Name is how documents name a launch.
-func (l *Launch) Name() string { return fmt.Sprintf("%s (launch %d)", l.Kernel, l.Number) }
+// name is how documents name a launch.
+func (l *Launch) name() string { return fmt.Sprintf("%s (launch %d)", l.Kernel, l.Number) }
 
 // Open opens the session in a directory, or that of a manifest. A directory without a manifest is a session of the recordings in it.
 // The recordings themselves are not opened: one that is missing or damaged is that launch's problem.
@@ -87,8 +87,8 @@ func Open(ctx context.Context, path string) (*Session, error) {
 	}
 }
 
-// OpenTrace opens the recording of a launch. A path that leaves the directory, by itself or through links, is refused.
-func (s *Session) OpenTrace(ctx context.Context, launch int) (*warptrace.Trace, error) {
+// openTrace opens the recording of a launch. A path that leaves the directory, by itself or through links, is refused.
+func (s *Session) openTrace(ctx context.Context, launch int) (*warptrace.Trace, error) {
 	path, err := s.resolve(&s.Launches[launch])
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (s *Session) resolve(l *Launch) (string, error) {
 	info, err := root.Stat(name)
 	switch {
 	case err == nil && !info.Mode().IsRegular():
-		return "", fault.Formatf(path, fault.Unknown, "the recording of %s is not a regular file", l.Name())
+		return "", fault.Formatf(path, fault.Unknown, "the recording of %s is not a regular file", l.name())
 	case err == nil:
 		return path, nil
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
@@ -122,7 +122,7 @@ func (s *Session) resolve(l *Launch) (string, error) {
 
 // outside refuses a path that leaves the session; err says how, when that takes following links.
 func (s *Session) outside(l *Launch, err error) error {
-	return fault.Formatf(s.manifestPath(), fault.Unknown, "the file of %s is %q, which is not inside the session", l.Name(), l.File).
+	return fault.Formatf(s.manifestPath(), fault.Unknown, "the file of %s is %q, which is not inside the session", l.name(), l.File).
 		Wrap(err).WithHint("files are named relative to the manifest's directory, and neither they nor links lead out of it")
 }
 
@@ -159,7 +159,7 @@ func (s *Session) describe(ctx context.Context, i int) {
 	if l.Header != nil || l.Problem != nil {
 		return
 	}
-	t, err := s.OpenTrace(ctx, i)
+	t, err := s.openTrace(ctx, i)
 	if err != nil {
 		if ctx.Err() == nil {
 			l.Problem = err

@@ -115,7 +115,7 @@ func TestRecordingsOutsideTheSessionAreRefused(t *testing.T) {
 		up, "./" + up, outside, "/etc/passwd", "..", "", ".", "x/../../y.prlx", "a-link", "a-relative-link", "a-link-to-a-directory/secret.prlx", "a-link-to-a-directory",
 	} {
 		s.Launches = []Launch{{Kernel: "f", File: file}}
-		trace, err := s.OpenTrace(t.Context(), 0)
+		trace, err := s.openTrace(t.Context(), 0)
 		if err == nil {
 			trace.Close()
 		}
@@ -128,7 +128,7 @@ func TestRecordingsOutsideTheSessionAreRefused(t *testing.T) {
 	}
 	for _, file := range []string{"f_0.prlx", "./f_0.prlx", "inside"} {
 		s.Launches = []Launch{{Kernel: "f", File: file}}
-		trace, err := s.OpenTrace(t.Context(), 0)
+		trace, err := s.openTrace(t.Context(), 0)
 		if err != nil {
 			t.Errorf("%q: %v", file, err)
 			continue
@@ -155,7 +155,7 @@ func TestSessionsOfADirectoryWithoutManifest(t *testing.T) {
 	s := open(t, dir)
 	var got []string
 	for i := range s.Launches {
-		got = append(got, s.Launches[i].Name())
+		got = append(got, s.Launches[i].name())
 	}
 	if want := []string{"a (launch 9)", "b (launch 10)", "c (launch 10)", "broken (launch 11)"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -278,6 +278,6 @@ func FuzzManifest(f *testing.F) {
 				t.Fatalf("%s is inside a directory that does not exist", path)
 			}
 		}
-		Match(s, back)
+		match(s, back)
 	})
 }

@@ -69,9 +69,9 @@ type LineSum struct {
 // The values of LinePair.Change.
 const (
 	LineSame    = "same"    // the code is the same
-	LineChanged = "changed" // the line was edited into the other
-	LineAdded   = "added"   // only B has it
-	LineRemoved = "removed" // only A has it
+	lineChanged = "changed" // the line was edited into the other
+	lineAdded   = "added"   // only B has it
+	lineRemoved = "removed" // only A has it
 )
 
 // LinePair is a line and the one that stands for it. Lines that did nothing on either side are left out.
@@ -305,7 +305,7 @@ type matcher struct {
 
 // pair is a line of A with the one that stands for it.
 func (m *matcher) pair(l *simulation.Line) LinePair {
-	p := LinePair{Change: LineRemoved, FileA: l.File, LineA: l.Line, TextA: m.texts[0].line(l.File, l.Line), A: sumOf(l)}
+	p := LinePair{Change: lineRemoved, FileA: l.File, LineA: l.Line, TextA: m.texts[0].line(l.File, l.Line), A: sumOf(l)}
 	at, known := m.standsFor(l)
 	if !known {
 		return p
@@ -313,7 +313,7 @@ func (m *matcher) pair(l *simulation.Line) LinePair {
 	p.Change = LineSame
 	p.FileB, p.LineB, p.TextB = at.file, at.line, m.texts[1].line(at.file, at.line)
 	if changed, ok := m.changes.Changed(edits.Line{Side: edits.SideA, File: l.File, Line: int(l.Line)}); ok && changed && codeOf(p.TextA) != codeOf(p.TextB) {
-		p.Change = LineChanged
+		p.Change = lineChanged
 	}
 	if other := m.other[at]; other != nil {
 		p.B = sumOf(other)
@@ -346,11 +346,11 @@ func (m *matcher) standsFor(l *simulation.Line) (place, bool) {
 
 // alone is a line that only B has counts for.
 func (m *matcher) alone(l *simulation.Line) LinePair {
-	p := LinePair{Change: LineAdded, FileB: l.File, LineB: l.Line, TextB: m.texts[1].line(l.File, l.Line), B: sumOf(l)}
+	p := LinePair{Change: lineAdded, FileB: l.File, LineB: l.Line, TextB: m.texts[1].line(l.File, l.Line), B: sumOf(l)}
 	if other, ok := m.changes.Other(edits.Line{Side: edits.SideB, File: l.File, Line: int(l.Line)}); ok {
 		p.Change, p.FileA, p.LineA, p.TextA = LineSame, other.File, uint32(other.Line), m.texts[0].line(other.File, uint32(other.Line))
 		if codeOf(p.TextA) != codeOf(p.TextB) {
-			p.Change = LineChanged
+			p.Change = lineChanged
 		}
 	}
 	return p

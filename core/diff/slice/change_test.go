@@ -116,7 +116,7 @@ func TestWhatALineDoesOtherwise(t *testing.T) {
 	} {
 		a, b := kernelOf(t, c.a), kernelOf(t, c.b)
 		compared := Compare(a, b, a.Writers(-1), b.Writers(-1))
-		if compared.Same() {
+		if compared.same() {
 			t.Errorf("%s: both builds are the same", name)
 		}
 		got := compared.At(lines(6), lines(6))
@@ -173,11 +173,11 @@ func TestWritersAreThoseOfAnArray(t *testing.T) {
 func TestOneSideMoreIsNotTheSame(t *testing.T) {
 	plain, more := kernelOf(t, ""), kernelOf(t, "st.global.f32 [%rd2], %f1;")
 	for _, pair := range [][2]*Code{{plain, more}, {more, plain}} {
-		if Compare(pair[0], pair[1], pair[0].Writers(-1), pair[1].Writers(-1)).Same() {
+		if Compare(pair[0], pair[1], pair[0].Writers(-1), pair[1].Writers(-1)).same() {
 			t.Error("a store more is the same")
 		}
 	}
-	if !Compare(more, more, more.Writers(-1), more.Writers(-1)).Same() {
+	if !Compare(more, more, more.Writers(-1), more.Writers(-1)).same() {
 		t.Error("a build differs from itself")
 	}
 }
@@ -214,7 +214,7 @@ func TestBuildsDifferWhereTheyCompute(t *testing.T) {
 	} {
 		a, b := kernelOf(t, c.a), kernelOf(t, c.b)
 		for _, pair := range [][2]*Code{{a, b}, {b, a}} {
-			if got := Compare(pair[0], pair[1], pair[0].Writers(0), pair[1].Writers(0)).Same(); got != c.same {
+			if got := Compare(pair[0], pair[1], pair[0].Writers(0), pair[1].Writers(0)).same(); got != c.same {
 				t.Errorf("%s: same is %v, want %v", name, got, c.same)
 			}
 		}
@@ -227,12 +227,12 @@ func TestStoresReachLoadsAroundALoop(t *testing.T) {
 		return kernelOf(t, "AGAIN:\nld.global.f32 %f3, [%rd2];\nadd.f32 %f4, %f1, "+value+";\nst.global.f32 ["+array+"+256], %f4;\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, %r1;\n@%p1 bra AGAIN;")
 	}
 	one, two := loop("%rd2", "0f3F800000"), loop("%rd2", "0f40000000")
-	if root := one.Writers(0)[:1]; Compare(one, two, root, two.Writers(0)[:1]).Same() {
+	if root := one.Writers(0)[:1]; Compare(one, two, root, two.Writers(0)[:1]).same() {
 		t.Error("what an earlier pass stored does not count")
 	}
 	one, two = loop("%rd1", "0f3F800000"), loop("%rd1", "0f40000000")
 	last := func(c *Code) []int32 { w := c.Writers(0); return w[len(w)-2 : len(w)-1] }
-	if !Compare(one, two, last(one), last(two)).Same() {
+	if !Compare(one, two, last(one), last(two)).same() {
 		t.Error("what was stored to another array counts")
 	}
 }

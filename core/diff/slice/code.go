@@ -15,8 +15,8 @@ import (
 	"github.com/prlx-go/prlx/core/simulator/ptx"
 )
 
-// MaxInstructions is how many instructions a kernel has at most that is looked at.
-const MaxInstructions = 1 << 17
+// maxInstructions is how many instructions a kernel has at most that is looked at.
+const maxInstructions = 1 << 17
 
 // Code is one kernel as a graph of instructions. It does not change once made.
 type Code struct {
@@ -90,8 +90,8 @@ func Read(ctx context.Context, name string, text []byte, kernel string) (*Code, 
 		if f.Name != kernel || !f.Entry || f.Extern {
 			continue
 		}
-		if len(f.Insts) > MaxInstructions {
-			return nil, fault.New(fault.Limit, "kernel %s has %d instructions; at most %d are followed", kernel, len(f.Insts), MaxInstructions)
+		if len(f.Insts) > maxInstructions {
+			return nil, fault.New(fault.Limit, "kernel %s has %d instructions; at most %d are followed", kernel, len(f.Insts), maxInstructions)
 		}
 		return newCode(ctx, m, f)
 	}

@@ -99,8 +99,8 @@ func Compare(a, b *Code, rootsA, rootsB []int32) *Comparison {
 	return c
 }
 
-// Same reports whether both builds compute the same on the way.
-func (c *Comparison) Same() bool { return len(c.Sides[0].differ)+len(c.Sides[1].differ) == 0 }
+// same reports whether both builds compute the same on the way.
+func (c *Comparison) same() bool { return len(c.Sides[0].differ)+len(c.Sides[1].differ) == 0 }
 
 func newSide(c, other *Code, roots []int32) Side {
 	known := other.hashes()

@@ -66,7 +66,7 @@ func TestChangedLinesThatLeadToWhatDiffers(t *testing.T) {
 
 func TestBuildsThatComputeTheSameHaveNoPlace(t *testing.T) {
 	compared, codes := builds(t, "renamed_variables")
-	if place, ok := compared.Place([2][]Line{lines(7, 8, 9), lines(7, 8, 9)}, true); ok || !compared.Same() {
+	if place, ok := compared.Place([2][]Line{lines(7, 8, 9), lines(7, 8, 9)}, true); ok || !compared.same() {
 		t.Errorf("other names of variables: %+v", place)
 	}
 	if l, _, ok := compared.Uses(0, 0); !ok || l.Number == 0 {
@@ -202,7 +202,7 @@ func FuzzRead(f *testing.F) {
 		if p, ok := compared.Place([2][]Line{}, true); ok {
 			compared.Sides[p.Side].Way(p.Line)
 		}
-		if same := Compare(codes[0], codes[0], codes[0].Writers(-1), codes[0].Writers(-1)); !same.Same() {
+		if same := Compare(codes[0], codes[0], codes[0].Writers(-1), codes[0].Writers(-1)); !same.same() {
 			t.Error("a build differs from itself")
 		}
 	})

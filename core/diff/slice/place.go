@@ -44,7 +44,7 @@ func (c *Comparison) Place(changed [2][]Line, sameConstants bool) (p Place, ok b
 func (c *Comparison) lineWhy(k int, why Why, changed []Line, sameConstants bool) (Line, bool) {
 	s := &c.Sides[k]
 	if why == ChangedFeeds {
-		if !sameConstants || c.Same() {
+		if !sameConstants || c.same() {
 			return Line{}, false
 		}
 		return s.nearest(changed)

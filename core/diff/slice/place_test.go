@@ -145,7 +145,7 @@ func TestTheFirstRegisterIsOne(t *testing.T) {
 	for _, first := range []string{"rd", "p", "r"} {
 		plain := registers(t, first, "lt", "k_param_1")
 		for name, other := range map[string]*Code{"another test": registers(t, first, "gt", "k_param_1"), "another array": registers(t, first, "lt", "k_param_0")} {
-			if Compare(plain, other, plain.Writers(-1), other.Writers(-1)).Same() {
+			if Compare(plain, other, plain.Writers(-1), other.Writers(-1)).same() {
 				t.Errorf("%s first, %s: the same", first, name)
 			}
 		}

@@ -28,7 +28,7 @@ type GPU struct {
 	OffsetNS int64      // how far the clock is ahead of the host's, in the middle of what was recorded
 	DriftPPM float64    // how much faster it runs
 	Bound    offsets.Bounds
-	Flaws    Flaws
+	Flaws    flaws
 	Trusted  bool   // at most one kernel in a hundred has a flaw that its stamps betray
 	Said     string // one sentence
 }
@@ -38,21 +38,21 @@ type Flaw uint8
 
 // The flaws.
 const (
-	Repeated        Flaw = 1 << iota // another operation of the channel has the same stamp: the ring was lapped
-	StopBeforeStart                  // the kernel stopped before it started
-	BeforeLaunch                     // it started before its launch was called
-	AfterCallback                    // it was stamped after the host was told of it
-	Zero                             // it stopped, and has no stamp where others have one
+	repeated        Flaw = 1 << iota // another operation of the channel has the same stamp: the ring was lapped
+	stopBeforeStart                  // the kernel stopped before it started
+	beforeLaunch                     // it started before its launch was called
+	afterCallback                    // it was stamped after the host was told of it
+	zero                             // it stopped, and has no stamp where others have one
 )
 
-// Flaws counts kernels by flaw. A kernel may have several.
-type Flaws struct{ Repeated, StopBeforeStart, BeforeLaunch, AfterCallback, Zero int }
+// flaws counts kernels by flaw. A kernel may have several.
+type flaws struct{ Repeated, StopBeforeStart, BeforeLaunch, AfterCallback, Zero int }
 
-func (f *Flaws) add(flaw Flaw) {
+func (f *flaws) add(flaw Flaw) {
 	for _, c := range []struct {
 		of Flaw
 		n  *int
-	}{{Repeated, &f.Repeated}, {StopBeforeStart, &f.StopBeforeStart}, {BeforeLaunch, &f.BeforeLaunch}, {AfterCallback, &f.AfterCallback}, {Zero, &f.Zero}} {
+	}{{repeated, &f.Repeated}, {stopBeforeStart, &f.StopBeforeStart}, {beforeLaunch, &f.BeforeLaunch}, {afterCallback, &f.AfterCallback}, {zero, &f.Zero}} {
 		if flaw&c.of != 0 {
 			*c.n++
 		}
@@ -136,17 +136,17 @@ func (g *GPU) late(r *operation.Recording, k *operation.Kernel, to *instants) (f
 		at, bound, _ := g.Map.At(k.GPUStartNS)
 		to.start, to.startBound = at, bound
 		if launch := launchOf(r, k); launch > 0 && at+bound+g.GrainNS < launch {
-			flaw |= BeforeLaunch
+			flaw |= beforeLaunch
 		}
 		if k.CallStartNS > 0 && at-bound > k.CallStartNS {
-			flaw |= AfterCallback
+			flaw |= afterCallback
 		}
 	}
 	if k.GPUStopNS > 0 {
 		at, bound, _ := g.Map.At(k.GPUStopNS)
 		to.stop, to.stopBound = at, bound
 		if k.CallStopNS > 0 && at-bound > k.CallStopNS {
-			flaw |= AfterCallback
+			flaw |= afterCallback
 		}
 	}
 	return flaw

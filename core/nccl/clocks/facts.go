@@ -63,10 +63,10 @@ func (f *Fitted) facts(r *operation.Recording) []*facts {
 func (f *Fitted) told(r *operation.Recording, i int, into *facts) {
 	k := &r.Kernels[i]
 	if k.Stopped && k.GPUStopNS == 0 && k.GPUStartNS > 0 || k.GPUStopNS > 0 && k.GPUStartNS == 0 {
-		f.Flaws[i] |= Zero
+		f.Flaws[i] |= zero
 	}
 	if k.GPUStartNS > 0 && k.GPUStopNS > 0 && k.GPUStopNS < k.GPUStartNS {
-		f.Flaws[i] |= StopBeforeStart
+		f.Flaws[i] |= stopBeforeStart
 	}
 	if usable(k.GPUStartNS) {
 		into.stamp(k.GPUStartNS)
@@ -113,7 +113,7 @@ func (f *Fitted) handed(r *operation.Recording, i int, from *facts) {
 // after takes an instant of the host that came before one of a kernel.
 func (f *Fitted) after(i int, l fact, from *facts) {
 	if contradicts(from.told, l, from.grain.step()) {
-		f.Flaws[i] |= BeforeLaunch
+		f.Flaws[i] |= beforeLaunch
 		return
 	}
 	from.launches.add(l)
@@ -162,8 +162,8 @@ func (f *Fitted) repeats(r *operation.Recording) {
 		for i := 1; i < len(*list); i++ {
 			a, b := (*list)[i-1], (*list)[i]
 			if a.gpu == b.gpu && !together(r, a.kernel, b.kernel) {
-				f.Flaws[a.kernel] |= Repeated
-				f.Flaws[b.kernel] |= Repeated
+				f.Flaws[a.kernel] |= repeated
+				f.Flaws[b.kernel] |= repeated
 			}
 		}
 	}

@@ -119,12 +119,12 @@ func TestStampsOfOlderAndNewerOperationsAreFound(t *testing.T) {
 	}
 	r.Kernels[10].GPUStopNS = 0
 	f := fitted(t, r)
-	want := map[int]Flaw{3001: StopBeforeStart, 10: Zero}
+	want := map[int]Flaw{3001: stopBeforeStart, 10: zero}
 	for i := 2000; i < 2008; i += 2 {
-		want[i], want[i+128] = Repeated, Repeated
+		want[i], want[i+128] = repeated, repeated
 	}
 	for i := 4001; i < 4041; i += 2 {
-		want[i] = BeforeLaunch
+		want[i] = beforeLaunch
 	}
 	for i := range r.Kernels {
 		if got := f.Flaws[i]; want[i] != 0 && got&want[i] == 0 || want[i] == 0 && got != 0 {
@@ -167,7 +167,7 @@ func TestOlderStampsDoNotBendTheClock(t *testing.T) {
 		if e := k.StartNS - starts[i]; !older[i] && max(e, -e) > k.BoundNS {
 			t.Errorf("kernel %d is %d ns off, outside of +-%d", i, e, k.BoundNS)
 		}
-		if older[i] != (f.Flaws[i]&BeforeLaunch != 0) {
+		if older[i] != (f.Flaws[i]&beforeLaunch != 0) {
 			t.Errorf("kernel %d: flaws %05b, has older stamps: %v", i, f.Flaws[i], older[i])
 		}
 	}
@@ -184,7 +184,7 @@ func TestTheTwoHalvesOfASendAndAReceiveShareTheirStamps(t *testing.T) {
 			b.GPUStartNS, b.GPUStopNS, b.CallStartNS, b.CallStopNS = a.GPUStartNS, a.GPUStopNS, a.CallStartNS+300, a.CallStopNS+300
 		}
 	}
-	if f := fitted(t, r); f.GPUs[0].Flaws != (Flaws{}) || !f.GPUs[0].Trusted {
+	if f := fitted(t, r); f.GPUs[0].Flaws != (flaws{}) || !f.GPUs[0].Trusted {
 		t.Errorf("%+v", f.GPUs[0])
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/prlx-go/prlx/core/nccl/diagnosing"
 	"github.com/prlx-go/prlx/core/nccl/dividing"
 	"github.com/prlx-go/prlx/core/nccl/joining"
-	"github.com/prlx-go/prlx/core/nccl/nccltest"
 	"github.com/prlx-go/prlx/core/nccl/reading"
 	"github.com/prlx-go/prlx/core/nccl/segment"
+	"github.com/prlx-go/prlx/core/testing/nccltest"
 )
 
 // size is a number of the environment: the real one takes a minute and a gigabyte.

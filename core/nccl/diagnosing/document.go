@@ -9,22 +9,22 @@ const Schema = "prlx.nccl-diagnose/1"
 const (
 	StatusCulprit      = "culprit"      // something is wrong, and it is said what and where
 	StatusNothing      = "nothing"      // operations were looked at, and nothing is wrong with them
-	StatusInconclusive = "inconclusive" // nothing could be looked at, or something is wrong and the recordings do not say where
+	statusInconclusive = "inconclusive" // nothing could be looked at, or something is wrong and the recordings do not say where
 )
 
 // The values of Finding.Class.
 const (
-	ClassNeverArrived = "never-arrived" // a rank has not called an operation that others are in
-	ClassEnded        = "ended"         // a process ended before an operation that others are in
-	ClassUnrecorded   = "unrecorded"    // all that is missing is a rank of which there is no recording
-	ClassNotStarted   = "not-started"   // a rank called an operation, and its GPU has not begun with it
-	ClassMismatch     = "mismatch"      // members passed different things to one operation, or called different ones
+	classNeverArrived = "never-arrived" // a rank has not called an operation that others are in
+	classEnded        = "ended"         // a process ended before an operation that others are in
+	classUnrecorded   = "unrecorded"    // all that is missing is a rank of which there is no recording
+	classNotStarted   = "not-started"   // a rank called an operation, and its GPU has not begun with it
+	classMismatch     = "mismatch"      // members passed different things to one operation, or called different ones
 	ClassDeadlock     = "deadlock"      // ranks wait for each other in a circle
-	ClassStage        = "stage"         // a stage of a proxy step holds everything up
-	ClassStuck        = "stuck"         // an operation does not come to an end, and nothing tells where it is held up
+	classStage        = "stage"         // a stage of a proxy step holds everything up
+	classStuck        = "stuck"         // an operation does not come to an end, and nothing tells where it is held up
 	ClassSlowLink     = "slow-link"     // from one rank to another
 	ClassSlowNIC      = "slow-nic"      // all that a rank sends, or all that it receives
-	ClassStraggler    = "straggler"     // a rank is late again and again
+	classStraggler    = "straggler"     // a rank is late again and again
 )
 
 // Document is prlx.nccl-diagnose/1: what holds a job up.

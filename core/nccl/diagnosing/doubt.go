@@ -81,7 +81,7 @@ func (d *diagnosis) evidence() *verdict.Evidence {
 }
 
 // stalling are the classes of findings that say that an operation does not come to an end.
-var stalling = []string{ClassNeverArrived, ClassEnded, ClassUnrecorded, ClassNotStarted, ClassDeadlock, ClassStage, ClassStuck}
+var stalling = []string{classNeverArrived, classEnded, classUnrecorded, classNotStarted, ClassDeadlock, classStage, classStuck}
 
 // progress says whether the job goes on.
 func (d *diagnosis) progress() {
@@ -110,7 +110,7 @@ func (d *diagnosis) conclude() {
 		doc.Conclusion = e.Check(true, doc.Verdict)
 	case StatusNothing:
 		if doc.Conclusion = e.Check(false, doc.Verdict); doc.Conclusion.Outcome == verdict.Inconclusive {
-			doc.Status, doc.Verdict = StatusInconclusive, doc.Conclusion.Why
+			doc.Status, doc.Verdict = statusInconclusive, doc.Conclusion.Why
 		}
 	default:
 		doc.Conclusion = e.Open(doc.Verdict)

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/nccl/nccltest"
 	"github.com/prlx-go/prlx/core/nccl/reading"
+	"github.com/prlx-go/prlx/core/testing/nccltest"
 )
 
 var updateExample = flag.Bool("update-example", false, "write examples/nccl_hang anew")

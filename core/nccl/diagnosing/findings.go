@@ -141,7 +141,7 @@ func seconds(ns int64) string { return fmt.Sprintf("%.1f s", float64(ns)/1e9) }
 func (d *diagnosis) neverArrived(s *stall, seat int32) {
 	m := &d.job.Matches[s.match]
 	rank := d.job.Comms[m.Comm].Seats[seat].Rank
-	f := d.finding(ClassNeverArrived, s.match, []int32{rank})
+	f := d.finding(classNeverArrived, s.match, []int32{rank})
 	f.Certain = !d.blind(rank)
 	d.waiting(f, s)
 	f.Sentence = fmt.Sprintf("%s never called %s: %s", d.nameOf(rank), d.operation(s.match), waited(f))
@@ -193,7 +193,7 @@ func (d *diagnosis) ended(s *stall, seat int32) {
 	m := &d.job.Matches[s.match]
 	rank := d.job.Comms[m.Comm].Seats[seat].Rank
 	r := d.job.Recordings[d.job.Ranks[rank].Recording]
-	f := d.finding(ClassEnded, s.match, []int32{rank})
+	f := d.finding(classEnded, s.match, []int32{rank})
 	f.Certain = true
 	d.waiting(f, s)
 	how := "ended by exit"
@@ -224,7 +224,7 @@ func (d *diagnosis) unrecorded(s *stall) {
 			break
 		}
 	}
-	f := d.finding(ClassUnrecorded, s.match, ranks)
+	f := d.finding(classUnrecorded, s.match, ranks)
 	d.waiting(f, s)
 	f.Sentence = fmt.Sprintf("%s does not come to an end, and %s %s: %s", d.operation(s.match), lacks, names, waited(f))
 	if len(s.unrecorded) > 0 {
@@ -235,7 +235,7 @@ func (d *diagnosis) unrecorded(s *stall) {
 
 func (d *diagnosis) notStarted(s *stall, part int32) {
 	p := &d.job.Parts[part]
-	f := d.finding(ClassNotStarted, s.match, []int32{p.Rank})
+	f := d.finding(classNotStarted, s.match, []int32{p.Rank})
 	l := &d.job.Recordings[p.Recording].Loss
 	f.Certain = l.Lost == 0 || l.LostToNS > 0 && l.LostToNS < d.ext[part].CalledNS // else what is before it on the GPU may be lost
 	d.waiting(f, s)
@@ -258,7 +258,7 @@ func (d *diagnosis) differentCalls(s, other *stall) {
 	for i := d.job.Matches[odd.match].From; i < d.job.Matches[odd.match].To; i++ {
 		ranks = append(ranks, d.job.Parts[i].Rank)
 	}
-	f := d.finding(ClassMismatch, called, ranks)
+	f := d.finding(classMismatch, called, ranks)
 	unsure := d.unsure(m)
 	f.Certain = unsure == 0 || min(in, out)+unsure <= max(in, out) // else others may make them the most
 	d.waiting(f, rest)
@@ -279,7 +279,7 @@ func (d *diagnosis) deadlock(s *stall, ranks []int32, circle []string) {
 func (d *diagnosis) stage(s *stall, h *held) {
 	m := &d.job.Matches[s.match]
 	rank := d.seatRank(m.Comm, h.seat)
-	f := d.finding(ClassStage, s.match, []int32{rank})
+	f := d.finding(classStage, s.match, []int32{rank})
 	f.Stage, f.Channel, f.NIC = operation.StageNames[h.stage], h.channel, h.nic
 	f.Certain = h.certain && !d.lostSince(s.match, operation.CodeProxyStep)
 	d.waiting(f, s)
@@ -301,7 +301,7 @@ func (d *diagnosis) stage(s *stall, h *held) {
 
 // stuck is an operation that all members are in, and of which no step tells where it is held up.
 func (d *diagnosis) stuck(s *stall, proxies int) {
-	f := d.finding(ClassStuck, s.match, nil)
+	f := d.finding(classStuck, s.match, nil)
 	d.waiting(f, s)
 	f.Sentence = fmt.Sprintf("%s does not come to an end, all its ranks are in it, and nothing that was recorded says where it is held up: %s", d.operation(s.match), waited(f))
 	switch {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/nccl/nccltest"
+	"github.com/prlx-go/prlx/core/testing/nccltest"
 )
 
 // A generator of jobs that lose time now and then, of its own: it shares the writer of the format with nccltest, and nothing else. A job is

@@ -110,7 +110,7 @@ func (d *diagnosis) different(mi int32, parts []operation.Part, a *passed) {
 	for _, v := range values[1:] {
 		odd = append(odd, by[v]...)
 	}
-	f := d.finding(ClassMismatch, mi, odd)
+	f := d.finding(classMismatch, mi, odd)
 	f.Certain = len(odd)+d.unsure(&d.job.Matches[mi]) <= len(by[values[0]]) || d.unsure(&d.job.Matches[mi]) == 0 // else others may make them the most
 	f.Sentence = fmt.Sprintf("%s passed %s %s to %s, where %s passed %s", d.namesOf(odd), a.what, values[1], d.operation(mi), d.namesOf(by[values[0]]), values[0])
 	if len(by[values[0]]) == len(odd) {

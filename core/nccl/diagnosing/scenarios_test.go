@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/nccl/diagnosing"
-	"github.com/prlx-go/prlx/core/nccl/nccltest"
+	"github.com/prlx-go/prlx/core/testing/nccltest"
 )
 
 // plan draws a job of a seed: how many ranks, on how many hosts, how fast, how uneven.

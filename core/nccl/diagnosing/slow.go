@@ -52,7 +52,7 @@ func (d *diagnosis) stragglers() error {
 		}
 		rank := int32(slices.IndexFunc(s.Ranks, func(x straggler.Rank) bool { return x.ID == r.ID }))
 		d.doc.Looked.Stragglers = lookedFound
-		f := d.about(ClassStraggler, []int32{rank})
+		f := d.about(classStraggler, []int32{rank})
 		f.CostNS, f.Certain, f.Window = cost, true, windowOf(r.Window)
 		f.Sentence = fmt.Sprintf("%s is late %s: it cost %s, %.1f %% of the time", d.nameOf(rank), often(r, late), straggler.Duration(cost), 100*float64(cost)/float64(late.LengthNS))
 		f.Detail = append(f.Detail, late.Verdict)

@@ -17,14 +17,14 @@ const (
 
 // weight orders findings: what is certain and a cause first.
 var weight = []string{
-	ClassMismatch, ClassEnded, ClassNeverArrived, ClassDeadlock, ClassStage, ClassNotStarted, ClassSlowNIC, ClassSlowLink, ClassStraggler, ClassUnrecorded, ClassStuck,
+	classMismatch, classEnded, classNeverArrived, ClassDeadlock, classStage, classNotStarted, ClassSlowNIC, ClassSlowLink, classStraggler, classUnrecorded, classStuck,
 }
 
 // slow are classes of what comes to an end, and takes long.
-var slow = []string{ClassSlowNIC, ClassSlowLink, ClassStraggler}
+var slow = []string{ClassSlowNIC, ClassSlowLink, classStraggler}
 
 // undecided are classes that name no culprit.
-var undecided = []string{ClassUnrecorded, ClassStuck}
+var undecided = []string{classUnrecorded, classStuck}
 
 func (d *diagnosis) document() (*Document, error) {
 	doc := d.doc
@@ -53,20 +53,20 @@ func (d *diagnosis) document() (*Document, error) {
 	case d.culprit():
 		doc.Status, doc.Verdict = StatusCulprit, capital(doc.Findings[0].Sentence)
 	case len(doc.Findings) > 0:
-		doc.Status, doc.Verdict = StatusInconclusive, capital(doc.Findings[0].Sentence)
+		doc.Status, doc.Verdict = statusInconclusive, capital(doc.Findings[0].Sentence)
 		if f := &doc.Findings[0]; !slices.Contains(undecided, f.Class) {
 			doc.Verdict = "Perhaps " + f.Sentence
 		}
 	case doc.Looked.Operations == 0:
-		doc.Status, doc.Verdict = StatusInconclusive, "No operation of several ranks is in the recordings: nothing could be looked at"
+		doc.Status, doc.Verdict = statusInconclusive, "No operation of several ranks is in the recordings: nothing could be looked at"
 	case d.lost != nil:
-		doc.Status, doc.Verdict = StatusInconclusive, capital(d.lost.Verdict)
+		doc.Status, doc.Verdict = statusInconclusive, capital(d.lost.Verdict)
 	case d.partial:
-		doc.Status = StatusInconclusive
+		doc.Status = statusInconclusive
 		doc.Verdict = d.nothing() + "; whether an operation does not come to an end is not known: these recordings hold operations that have ended"
 		d.advise("record with the recorder of prlx (prlx nccl plugin): it writes what has begun, too")
 	case doc.Looked.Stalls == lookedUnknown:
-		doc.Status = StatusInconclusive
+		doc.Status = statusInconclusive
 		doc.Verdict = "All ranks called the same operations and then nothing; whether these ended is not recorded"
 		d.advise("record at level 1 or above (PRLX_NCCL_LEVEL): at level 0 the end of operations is not recorded")
 	default:
@@ -91,12 +91,12 @@ func (d *diagnosis) culprit() bool {
 	if slices.Contains(undecided, f.Class) {
 		return false
 	}
-	if f.Certain || f.Class != ClassNeverArrived {
+	if f.Certain || f.Class != classNeverArrived {
 		return f.Certain
 	}
 	n := 0
 	for i := range d.doc.Findings {
-		if d.doc.Findings[i].Class == ClassNeverArrived {
+		if d.doc.Findings[i].Class == classNeverArrived {
 			n++
 		}
 	}

@@ -9,15 +9,15 @@ import (
 	"github.com/prlx-go/prlx/core/verdict"
 )
 
-// ComparisonSchema is the schema of Comparison.
-const ComparisonSchema = "prlx.nccl-compare/1"
+// comparisonSchema is the schema of Comparison.
+const comparisonSchema = "prlx.nccl-compare/1"
 
 // The values of Comparison.Status.
 const (
-	StatusSlower       = "slower" // B takes longer, by more than chance and clocks explain
-	StatusFaster       = "faster"
-	StatusSame         = "same"         // the difference is within its bound, or below what counts
-	StatusInconclusive = "inconclusive" // nothing can be compared, or a difference that would count is within its bound
+	statusSlower       = "slower" // B takes longer, by more than chance and clocks explain
+	statusFaster       = "faster"
+	statusSame         = "same"         // the difference is within its bound, or below what counts
+	statusInconclusive = "inconclusive" // nothing can be compared, or a difference that would count is within its bound
 )
 
 // Comparison is prlx.nccl-compare/1: where the time of NCCL operations went in two runs, side by side. Times are what a rank spends in an
@@ -138,9 +138,9 @@ func Compare(a, b *operation.Job, opt CompareOptions) *Comparison {
 		opt.LeastShare = leastShare
 	}
 	c := &comparer{
-		a: &division{job: a, ext: Extents(a)}, b: &division{job: b, ext: Extents(b)},
+		a: &division{job: a, ext: extents(a)}, b: &division{job: b, ext: extents(b)},
 		doc: &Comparison{
-			Schema: ComparisonSchema, LeastShare: opt.LeastShare, Parts: []PartChange{}, Classes: []ClassChange{}, Ranks: []RankChange{}, Links: []LinkChange{}, OnlyA: []Lone{}, OnlyB: []Lone{}, Notes: []string{}, Warnings: []string{},
+			Schema: comparisonSchema, LeastShare: opt.LeastShare, Parts: []PartChange{}, Classes: []ClassChange{}, Ranks: []RankChange{}, Links: []LinkChange{}, OnlyA: []Lone{}, OnlyB: []Lone{}, Notes: []string{}, Warnings: []string{},
 		},
 	}
 	c.pair()
@@ -247,7 +247,7 @@ func partName(k int) string {
 	if k == partHeld {
 		return "held"
 	}
-	return PartNames[k]
+	return partNames[k]
 }
 
 func (c *comparer) classes() {
@@ -257,7 +257,7 @@ func (c *comparer) classes() {
 			Comm: b.comm, Operation: b.key.function, Datatype: b.key.datatype, Bytes: b.key.bytes, ComparedA: len(a.ops), ComparedB: len(b.ops), HowA: a.mostly(), HowB: b.mostly(),
 			Parts: []PartChange{},
 		}
-		for k := range PartNames {
+		for k := range partNames {
 			row.Parts = append(row.Parts, change(partName(k), p.spread[0].mean[k], p.spread[1].mean[k], p.bound(k)))
 		}
 		row.Held = change("held", p.spread[0].mean[partHeld], p.spread[1].mean[partHeld], p.bound(partHeld))
@@ -350,7 +350,7 @@ func (v *values) parts() PartsDelta {
 }
 
 func (p *PartsDelta) of(part string) int64 {
-	return [...]int64{p.LaunchNS, p.SchedulingNS, p.WaitingNS, p.KernelNS, p.ProxyNS, p.CreditNS, p.NetworkNS, p.FlushNS}[slices.Index(PartNames[:], part)]
+	return [...]int64{p.LaunchNS, p.SchedulingNS, p.WaitingNS, p.KernelNS, p.ProxyNS, p.CreditNS, p.NetworkNS, p.FlushNS}[slices.Index(partNames[:], part)]
 }
 
 // links compares links of the same ends, channel and NIC.

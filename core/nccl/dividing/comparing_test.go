@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/nccl/dividing"
-	"github.com/prlx-go/prlx/core/nccl/nccltest"
+	"github.com/prlx-go/prlx/core/testing/nccltest"
 	"github.com/prlx-go/prlx/core/verdict"
 )
 

@@ -47,29 +47,29 @@ func (c *comparer) judge() {
 	spends := fmt.Sprintf("an operation holds a rank for %s, in A for %s (%+.1f %%%s)", straggler.Duration(t.BNS), straggler.Duration(t.ANS), 100*share, bounded(t))
 	switch {
 	case len(c.pairs) == 0 && d.A.Operations == 0 && d.B.Operations == 0:
-		d.Status, d.Verdict = StatusInconclusive, "Neither run has an operation"
+		d.Status, d.Verdict = statusInconclusive, "Neither run has an operation"
 		return
 	case len(c.pairs) == 0:
-		d.Status, d.Verdict = StatusInconclusive, "The runs have no kind of operation in common of which both recorded when it began and ended: nothing is compared"
+		d.Status, d.Verdict = statusInconclusive, "The runs have no kind of operation in common of which both recorded when it began and ended: nothing is compared"
 		return
 	case t.Certain && share >= d.LeastShare:
-		d.Status = StatusSlower
+		d.Status = statusSlower
 	case c.oftener():
-		d.Status = StatusSlower
+		d.Status = statusSlower
 		d.Verdict = fmt.Sprintf("B is slower: %d of its %d operations took more than %d times the median of their kind, in A %d of %d; without these, %s", d.B.Unusual, d.B.Unusual+d.B.Compared, timesUsual, d.A.Unusual, d.A.Unusual+d.A.Compared, spends) + c.grown() + "; compared: " + counted
 		c.notes()
 		return
 	case t.Certain && share <= -d.LeastShare:
-		d.Status = StatusFaster
+		d.Status = statusFaster
 	case t.BoundNS == nil || float64(*t.BoundNS) > d.LeastShare*float64(t.ANS) && max(share, -share) >= d.LeastShare:
-		d.Status = StatusInconclusive
+		d.Status = statusInconclusive
 	default:
-		d.Status = StatusSame
+		d.Status = statusSame
 	}
 	switch d.Status {
-	case StatusSlower, StatusFaster:
+	case statusSlower, statusFaster:
 		d.Verdict = fmt.Sprintf("B is %s: %s", d.Status, spends)
-	case StatusSame:
+	case statusSame:
 		d.Verdict = "B takes as long as A: " + spends
 	default:
 		d.Verdict = "Whether B takes longer than A is not known: " + spends
@@ -120,7 +120,7 @@ func (c *comparer) grown() string {
 	if !certain { // clocks of ranks say less of a part than that of one rank says of all
 		for i := range c.doc.Parts {
 			p := &c.doc.Parts[i]
-			if slices.Index(PartNames[:], p.Part) >= partWaiting && (most == nil || (p.ChangeNS > most.ChangeNS) == (c.doc.Held.ChangeNS > 0)) {
+			if slices.Index(partNames[:], p.Part) >= partWaiting && (most == nil || (p.ChangeNS > most.ChangeNS) == (c.doc.Held.ChangeNS > 0)) {
 				most = p
 			}
 		}

@@ -27,14 +27,14 @@ func (c *comparer) conclude() {
 		}
 	}
 	switch d.Status {
-	case StatusSlower:
+	case statusSlower:
 		if d.Conclusion = e.Check(true, d.Verdict); c.a.holes(d.LeastShare) || c.b.holes(d.LeastShare) {
 			d.Conclusion = e.Open(d.Verdict)
-			d.Status, d.Verdict = StatusInconclusive, d.Conclusion.Why
+			d.Status, d.Verdict = statusInconclusive, d.Conclusion.Why
 		}
-	case StatusSame, StatusFaster:
+	case statusSame, statusFaster:
 		if d.Conclusion = e.Check(false, d.Verdict); !d.Conclusion.Good() {
-			d.Status, d.Verdict = StatusInconclusive, d.Conclusion.Why
+			d.Status, d.Verdict = statusInconclusive, d.Conclusion.Why
 		}
 	default:
 		d.Conclusion = e.Open(d.Verdict)

@@ -83,7 +83,7 @@ func TestEventsOfAnOperation(t *testing.T) {
 	} {
 		d := division2(operation.Match{Kind: operation.Collective, Func: c.function, Sequence: 9}, c.ops, ext...)
 		out := &straggler.Job{}
-		d.addTo(out, &Whole{})
+		d.addTo(out, &whole{})
 		if len(out.Ops) != 1 || len(out.Events) != 2 || out.Ops[0].Occurrence != 9 || out.Ops[0].Members != 2 {
 			t.Errorf("%s: %+v", name, out)
 			continue

@@ -36,8 +36,8 @@ func (p *Parts) Add(o *Parts) {
 	p.FlushNS += o.FlushNS
 }
 
-// Whole is an operation of which all members are known to have begun and ended.
-type Whole struct {
+// whole is an operation of which all members are known to have begun and ended.
+type whole struct {
 	Match   int32
 	Last    int32 // place in Job.Parts of the one that began last
 	LeadNS  int64 // by how much it began after the one before
@@ -46,8 +46,8 @@ type Whole struct {
 	EndedNS int64 // when the last one did
 }
 
-// Extents works out when every part was executed, by place in Job.Parts.
-func Extents(job *operation.Job) []operation.Extent {
+// extents works out when every part was executed, by place in Job.Parts.
+func extents(job *operation.Job) []operation.Extent {
 	out := make([]operation.Extent, len(job.Parts))
 	for i := range job.Parts {
 		p := &job.Parts[i]
@@ -57,9 +57,9 @@ func Extents(job *operation.Job) []operation.Extent {
 }
 
 // whole looks at an operation; false: a member has no part in it, or its begin or its end is not known.
-func (d *division) whole(mi int32) (Whole, bool) {
+func (d *division) whole(mi int32) (whole, bool) {
 	m := &d.job.Matches[mi]
-	w := Whole{Match: mi, Last: m.From, BoundNS: -1}
+	w := whole{Match: mi, Last: m.From, BoundNS: -1}
 	if m.Kind == operation.CopyEngine || int(m.To-m.From) < d.needed(m) {
 		return w, false
 	}
@@ -112,7 +112,7 @@ func (d *division) ownBoundOf(part int32) int64 {
 }
 
 // parts divides the time of one part of an operation of which all is known.
-func (d *division) parts(w *Whole, part int32) Parts {
+func (d *division) parts(w *whole, part int32) Parts {
 	e, p := &d.ext[part], &d.job.Parts[part]
 	r, op := d.job.Recordings[p.Recording], d.job.Op(p)
 	at := e.CalledNS

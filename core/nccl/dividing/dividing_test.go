@@ -9,10 +9,10 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/nccl/dividing"
 	"github.com/prlx-go/prlx/core/nccl/joining"
-	"github.com/prlx-go/prlx/core/nccl/nccltest"
 	"github.com/prlx-go/prlx/core/nccl/operation"
 	"github.com/prlx-go/prlx/core/nccl/reading"
 	"github.com/prlx-go/prlx/core/nccl/segment"
+	"github.com/prlx-go/prlx/core/testing/nccltest"
 )
 
 func reported(t *testing.T, p nccltest.Plan) *dividing.Document {

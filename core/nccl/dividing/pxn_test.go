@@ -8,8 +8,8 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/nccl/dividing"
 	"github.com/prlx-go/prlx/core/nccl/joining"
-	"github.com/prlx-go/prlx/core/nccl/nccltest"
 	"github.com/prlx-go/prlx/core/nccl/reading"
+	"github.com/prlx-go/prlx/core/testing/nccltest"
 )
 
 // TestAProxyIsTheOneThatDidTheWork: rank 1 has the network and does what rank 0 sends (PXN). The link is rank 0's, the work rank 1's.

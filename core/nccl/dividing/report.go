@@ -138,7 +138,7 @@ func Report(job *operation.Job, opt Options) (*Document, error) {
 	if opt.Worst < 0 {
 		return nil, fault.Usagef("%d operations to list, expected a positive number", opt.Worst)
 	}
-	d := &division{job: job, ext: Extents(job)}
+	d := &division{job: job, ext: extents(job)}
 	r := &reporter{division: d, doc: &Document{
 		Schema: Schema, ClocksBy: job.Clocked, Links: Links(job), Worst: []Worst{}, Bandwidths: []straggler.Bandwidth{}, Notes: []string{},
 		Warnings: append([]string{}, job.Warnings...), Operations: []Class{}, Comms: []Comm{}, Ranks: []RankTime{}, Proxies: []Proxy{}, Clocks: []Clock{},
@@ -334,7 +334,7 @@ func (r *reporter) told(m *operation.Match) int64 {
 }
 
 // worst keeps the operations that took longest.
-func (r *reporter) worst(w *Whole, first int64, most int) {
+func (r *reporter) worst(w *whole, first int64, most int) {
 	m := &r.job.Matches[w.Match]
 	took := w.EndedNS - first
 	list := r.doc.Worst

@@ -97,7 +97,7 @@ func (d *division) byDurations(out *straggler.Job) {
 			end = max(end, free[p.Rank]+gap+d.job.Op(p).TookNS)
 		}
 		at := len(out.Events)
-		d.addTo(out, &Whole{Match: mi, Last: m.From})
+		d.addTo(out, &whole{Match: mi, Last: m.From})
 		for i := m.From; i < m.To; i++ {
 			p, e := &d.job.Parts[i], &out.Events[at+int(i-m.From)]
 			e.EnterNS, e.LeaveNS, e.EnterBoundNS, e.LeaveBoundNS, e.OwnBoundNS, e.LaunchNS = end-d.job.Op(p).TookNS, end, 0, 0, 0, 0
@@ -129,7 +129,7 @@ func (d *division) lasted(m *operation.Match) (most int64, ok bool) {
 }
 
 // addTo adds one operation.
-func (d *division) addTo(out *straggler.Job, w *Whole) {
+func (d *division) addTo(out *straggler.Job, w *whole) {
 	m := &d.job.Matches[w.Match]
 	c := &d.job.Comms[m.Comm]
 	first := &d.job.Parts[m.From]

@@ -10,18 +10,18 @@ import (
 	"github.com/prlx-go/prlx/core/nccl/operation"
 )
 
-// PartNames are the parts in the order of Parts.
-var PartNames = [...]string{"launch", "scheduling", "waiting", "kernel", "proxy", "credit", "network", "flush"}
+// partNames are the parts in the order of Parts.
+var partNames = [...]string{"launch", "scheduling", "waiting", "kernel", "proxy", "credit", "network", "flush"}
 
 const (
 	partScheduling = 1
 	partWaiting    = 2
 	partKernel     = 3
 	partNetwork    = 6
-	partHeld       = len(PartNames)
+	partHeld       = len(partNames)
 )
 
-// values are the parts in the order of PartNames, and for how long the operation held the rank: the parts from waiting on. What comes before,
+// values are the parts in the order of partNames, and for how long the operation held the rank: the parts from waiting on. What comes before,
 // the host's launch and the queue of the GPU, may pass while the GPU works on what was before.
 type values [partHeld + 1]float64
 
@@ -52,7 +52,7 @@ type tally struct {
 	key     tallyKey
 	comm    string // as the run calls it
 	count   int
-	divided []Whole
+	divided []whole
 	ops     []values // of the divided ones that are not unusual, in order: of a rank, in the mean
 	byRank  map[string]*rankTally
 	bounds  values // of the clocks: by how much each part can be off, in the mean
@@ -145,7 +145,7 @@ func (d *division) add(t *tally) (unusual int) {
 }
 
 // mean is where the time of a rank in an operation went.
-func (d *division) mean(w *Whole) values {
+func (d *division) mean(w *whole) values {
 	m := &d.job.Matches[w.Match]
 	mean := values{}
 	for i := m.From; i < m.To; i++ {
@@ -156,7 +156,7 @@ func (d *division) mean(w *Whole) values {
 }
 
 // one adds one operation.
-func (d *division) one(t *tally, w *Whole) {
+func (d *division) one(t *tally, w *whole) {
 	m := &d.job.Matches[w.Match]
 	n := float64(m.To - m.From)
 	own := 0.0 // how far the clocks of GPUs can be off their hosts'

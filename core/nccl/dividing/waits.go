@@ -21,7 +21,7 @@ type Wait struct {
 type pair struct{ rank, other int32 }
 
 // wait adds what a rank waited for the one that began last.
-func (r *reporter) wait(w *Whole, rank int32, ns int64, certain bool) {
+func (r *reporter) wait(w *whole, rank int32, ns int64, certain bool) {
 	last := r.job.Parts[w.Last].Rank
 	if ns <= 0 || rank == last {
 		return

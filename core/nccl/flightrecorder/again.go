@@ -48,7 +48,7 @@ func span(n numbered) (createdNS, last int64, count int) {
 func completedBeyond(n numbered, beyond int64) (createdNS int64) {
 	for seq, calls := range n {
 		for _, e := range calls {
-			if seq > beyond && e.State == Completed && needsAll[e.Name] {
+			if seq > beyond && e.State == completed && needsAll[e.Name] {
 				createdNS = max(createdNS, e.CreatedNS)
 			}
 		}
@@ -64,7 +64,7 @@ var needsAll = map[string]bool{
 }
 
 // restarted says of ranks whose numbering began again who waits for them. Whoever waits does so for the process that was there before.
-func (a *analysis) restarted(g *group, rep *GroupReport, by map[int]numbered, began []int) {
+func (a *analysis) restarted(g *group, rep *groupReport, by map[int]numbered, began []int) {
 	if len(began) == 0 {
 		return
 	}
@@ -77,7 +77,7 @@ func (a *analysis) restarted(g *group, rep *GroupReport, by map[int]numbered, be
 		for n, calls := range by[rank] {
 			last := calls[len(calls)-1]
 			switch {
-			case last.State == Completed || !needsAll[last.Name]:
+			case last.State == completed || !needsAll[last.Name]:
 			case seq == 0 || n < seq:
 				seq, op, waiting = n, last.Name, []int{rank}
 			case n == seq && !slices.Contains(waiting, rank):
@@ -90,5 +90,5 @@ func (a *analysis) restarted(g *group, rep *GroupReport, by map[int]numbered, be
 		return
 	}
 	slices.Sort(waiting)
-	a.find(g, rep, &Finding{Class: Restarted, Op: op, Ranks: began, Waiting: waiting}, seq)
+	a.find(g, rep, &finding{Class: restarted, Op: op, Ranks: began, Waiting: waiting}, seq)
 }

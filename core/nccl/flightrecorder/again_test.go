@@ -13,8 +13,8 @@ import (
 
 // elastic is a job of four ranks that call all_reduce every 10 ms, of which the last has not completed; rank 3 ended after 20 and another process
 // took its place, which has called so many since.
-func elastic(called int) []*Dump {
-	all := dumps(steps(21, Started), steps(21, Started), steps(21, Started), steps(called, Started))
+func elastic(called int) []*dump {
+	all := dumps(steps(21, started), steps(21, started), steps(21, started), steps(called, started))
 	for _, d := range all {
 		for i := range d.Entries {
 			d.Entries[i].CreatedNS = 1e18 + int64(i)*1e7
@@ -44,26 +44,26 @@ func TestARankThatCountsFromTheBeginningAgainHasRestarted(t *testing.T) {
 	for i := range late[3].Entries {
 		late[3].Entries[i].CreatedNS -= 3e8
 	}
-	if r, err := Analyze(late); err != nil || len(r.Findings) == 0 || r.Findings[0].Class == Restarted {
+	if r, err := Analyze(late); err != nil || len(r.Findings) == 0 || r.Findings[0].Class == restarted {
 		t.Errorf("a rank that fell behind: %+v, %v", r.Findings, err)
 	}
 }
 
 func TestANumberThatNobodyCountsUpToIsRefused(t *testing.T) {
 	for _, n := range []string{"-9223372036854775808", "-1", "9223372036854775807"} {
-		_, err := Parse("trace_1", 1, []byte(strings.Replace(written, `"collective_seq_id":2`, `"collective_seq_id":`+n, 1)))
+		_, err := parse("trace_1", 1, []byte(strings.Replace(written, `"collective_seq_id":2`, `"collective_seq_id":`+n, 1)))
 		if !fault.Is(err, fault.Format) || !strings.Contains(err.Error(), n) {
 			t.Errorf("%s: got %v", n, err)
 		}
 		for _, other := range []string{"p2p_seq_id", "record_id", "op_id"} {
 			at := strings.Index(written, `"`+other+`":`) + len(other) + 3
-			_, err := Parse("trace_1", 1, []byte(written[:at]+n+written[at+1:]))
+			_, err := parse("trace_1", 1, []byte(written[:at]+n+written[at+1:]))
 			if !fault.Is(err, fault.Format) || !strings.Contains(err.Error(), other) {
 				t.Errorf("%s of %s: got %v", other, n, err)
 			}
 		}
 	}
-	far := dumps(steps(3, Completed), steps(3, Completed)) // numbers that are far apart take no longer
+	far := dumps(steps(3, completed), steps(3, completed)) // numbers that are far apart take no longer
 	far[0].Entries[2].Sequence, far[1].Entries[2].Sequence = mostNumber, mostNumber
 	if r, err := Analyze(far); err != nil || !r.Passed {
 		t.Errorf("%v, %v", r, err)
@@ -97,13 +97,13 @@ func TestADumpThatCannotBeReadIsNamedAndTheOthersAreCompared(t *testing.T) {
 }
 
 func TestADumpOfAFormerRunIsNotLookedAt(t *testing.T) {
-	at := func(d *Dump, ns int64) *Dump {
+	at := func(d *dump, ns int64) *dump {
 		for i := range d.Entries {
 			d.Entries[i].CreatedNS = ns + int64(i)
 		}
 		return d
 	}
-	now, before := dumps(steps(5, Completed), steps(5, Completed)), dumps(steps(3, Started))[0]
+	now, before := dumps(steps(5, completed), steps(5, completed)), dumps(steps(3, started))[0]
 	for i, d := range now {
 		at(d, int64(1000+i))
 	}
@@ -118,17 +118,17 @@ func TestADumpOfAFormerRunIsNotLookedAt(t *testing.T) {
 }
 
 func TestAVerdictOnDumpsSaysWhatItRestsOn(t *testing.T) {
-	good := analyzed(t, steps(5, Completed), steps(5, Completed)).Document()
+	good := analyzed(t, steps(5, completed), steps(5, completed)).Document()
 	if good.Conclusion.Outcome != verdict.Passed || good.Conclusion.Looked[0].Count != 2 || good.Conclusion.Looked[1].Count != 5 {
 		t.Errorf("%+v", good.Conclusion)
 	}
-	if c := analyzed(t, steps(5, Completed), nil, steps(5, Completed)).Document().Conclusion; c.Outcome != verdict.Inconclusive || !strings.Contains(c.Why, "rank 1") {
+	if c := analyzed(t, steps(5, completed), nil, steps(5, completed)).Document().Conclusion; c.Outcome != verdict.Inconclusive || !strings.Contains(c.Why, "rank 1") {
 		t.Errorf("one rank gave no dump: %+v", c)
 	}
 	if c := analyzed(t, []call{}, []call{}).Document().Conclusion; c.Outcome != verdict.Inconclusive {
 		t.Errorf("nothing was looked at: %+v", c)
 	}
-	if c := analyzed(t, steps(5, Started), nil, steps(4, Completed)).Document().Conclusion; c.Outcome != verdict.Failed {
+	if c := analyzed(t, steps(5, started), nil, steps(4, completed)).Document().Conclusion; c.Outcome != verdict.Failed {
 		t.Errorf("rank 2 never called it, whatever rank 1 did: %+v", c)
 	}
 }

@@ -10,27 +10,27 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 )
 
-// Class says what is wrong with an operation.
-type Class string
+// class says what is wrong with an operation.
+type class string
 
 // The classes, the gravest first.
 const (
-	WrongOperation Class = "mismatched_operation" // ranks called different operations under one number
-	WrongSize      Class = "mismatched_size"
-	WrongType      Class = "mismatched_type"
-	Restarted      Class = "restarted"    // a rank counts from the beginning again: the process that others wait for has ended
-	Missing        Class = "missing_rank" // a rank has not called it, and its record goes on to the end
-	Unmatched      Class = "unmatched_p2p"
-	Unfinished     Class = "unfinished" // some have completed it, others have not
-	Hung           Class = "hung"       // all have called it, nobody has completed it
-	Unrecorded     Class = "no_dump"    // ranks of its group gave no dump, and those that did are alike
+	wrongOperation class = "mismatched_operation" // ranks called different operations under one number
+	wrongSize      class = "mismatched_size"
+	wrongType      class = "mismatched_type"
+	restarted      class = "restarted"    // a rank counts from the beginning again: the process that others wait for has ended
+	missing        class = "missing_rank" // a rank has not called it, and its record goes on to the end
+	unmatched      class = "unmatched_p2p"
+	unfinished     class = "unfinished" // some have completed it, others have not
+	hung           class = "hung"       // all have called it, nobody has completed it
+	unrecorded     class = "no_dump"    // ranks of its group gave no dump, and those that did are alike
 )
 
-var gravity = map[Class]int{WrongOperation: 0, WrongSize: 1, WrongType: 2, Restarted: 3, Missing: 4, Unmatched: 5, Unfinished: 6, Hung: 7, Unrecorded: 8}
+var gravity = map[class]int{wrongOperation: 0, wrongSize: 1, wrongType: 2, restarted: 3, missing: 4, unmatched: 5, unfinished: 6, hung: 7, unrecorded: 8}
 
-// Finding is something wrong with one operation of one group.
-type Finding struct {
-	Class    Class
+// finding is something wrong with one operation of one group.
+type finding struct {
+	Class    class
 	Group    string // its name, with its description where there is one
 	Sequence int64
 	Op       string // that most ranks called
@@ -39,30 +39,30 @@ type Finding struct {
 	NoDump   []int  // members that gave no dump
 	Detail   string // what differs
 	Sentence string
-	At       []Frame // where in the program the first culprit is, or was last
+	At       []frame // where in the program the first culprit is, or was last
 	Even     bool    // the ranks are split in parts of equal size: nobody can say which is wrong
 	place    int
 	groupKey string
 }
 
-// Standing is how far a rank has come in a group.
-type Standing struct {
+// standing is how far a rank has come in a group.
+type standing struct {
 	Rank             int
 	First, Last      int64 // numbers of operations that its dump still holds; 0: none
 	Op               string
-	State            State
+	State            state
 	Operations       int
 	Unfinished       int
 	OldestUnfinished int64 // 0: none
 }
 
-// GroupReport is what was looked at in a group.
-type GroupReport struct {
+// groupReport is what was looked at in a group.
+type groupReport struct {
 	Name, Description string
 	Ranks             []int
 	Guessed           bool // no dump lists the members: they are those that called something
 	NoDump            []int
-	Standings         []Standing
+	Standings         []standing
 	From, To          int64 // numbers that could be compared
 	Compared, Matched int
 	Undecided         int // alltoall of uneven sizes, or members without a dump
@@ -76,8 +76,8 @@ type Result struct {
 	NoDump   []int // ranks that groups name
 	Versions []string
 	Entries  int
-	Groups   []GroupReport
-	Findings []Finding // what explains others first
+	Groups   []groupReport
+	Findings []finding // what explains others first
 	Chain    []string  // who waits for whom, to the root, a sentence each
 	Cycle    bool      // the chain comes back to where it began
 	Verdict  string    // one sentence
@@ -89,11 +89,11 @@ type Result struct {
 }
 
 // Analyze matches the operations of all ranks. Of dumps that could not be read it is told which those are.
-func Analyze(dumps []*Dump, unread ...Unread) (*Result, error) {
+func Analyze(dumps []*dump, unread ...unreadDump) (*Result, error) {
 	if len(dumps) == 0 {
 		return nil, fault.New(fault.Usage, "no dump to analyse")
 	}
-	a := &analysis{byRank: map[int]*Dump{}}
+	a := &analysis{byRank: map[int]*dump{}}
 	r := &a.result
 	r.skipped, r.unread = map[int]int{}, map[int]string{}
 	for _, u := range unread {
@@ -128,7 +128,7 @@ func Analyze(dumps []*Dump, unread ...Unread) (*Result, error) {
 }
 
 // latest leaves of each rank one dump. Where there are two, the one that was over before the other began is a former run's.
-func (a *analysis) latest(dumps []*Dump) ([]*Dump, error) {
+func (a *analysis) latest(dumps []*dump) ([]*dump, error) {
 	for _, d := range dumps {
 		o := a.byRank[d.Rank]
 		if o == nil {
@@ -145,11 +145,11 @@ func (a *analysis) latest(dumps []*Dump) ([]*Dump, error) {
 		a.byRank[d.Rank] = latter
 		a.result.Warnings = append(a.result.Warnings, fmt.Sprintf("%s is of a former run, which was over before %s began, and is not looked at", former.Path, latter.Path))
 	}
-	return slices.DeleteFunc(slices.Clone(dumps), func(d *Dump) bool { return a.byRank[d.Rank] != d }), nil
+	return slices.DeleteFunc(slices.Clone(dumps), func(d *dump) bool { return a.byRank[d.Rank] != d }), nil
 }
 
 // firstNS is when the first operation of a dump was created; 0: it is not known.
-func (d *Dump) firstNS() (first int64) {
+func (d *dump) firstNS() (first int64) {
 	for i := range d.Entries {
 		if at := d.Entries[i].CreatedNS; at > 0 && (first == 0 || at < first) {
 			first = at
@@ -159,7 +159,7 @@ func (d *Dump) firstNS() (first int64) {
 }
 
 // lastNS is when the last one was.
-func (d *Dump) lastNS() (last int64) {
+func (d *dump) lastNS() (last int64) {
 	for i := range d.Entries {
 		last = max(last, d.Entries[i].CreatedNS)
 	}
@@ -167,7 +167,7 @@ func (d *Dump) lastNS() (last int64) {
 }
 
 type analysis struct {
-	byRank map[int]*Dump
+	byRank map[int]*dump
 	groups map[string]*group
 	result Result
 }
@@ -178,8 +178,8 @@ type group struct {
 	ranks                  []int
 	guessed                bool
 	again                  []int            // ranks whose numbering began again
-	calls                  map[int][]*Entry // collectives of a rank in order
-	ends                   map[int][]*Entry // sends and receives
+	calls                  map[int][]*entry // collectives of a rank in order
+	ends                   map[int][]*entry // sends and receives
 }
 
 func (g *group) label() string {
@@ -218,7 +218,7 @@ func (a *analysis) gather() {
 	}
 }
 
-func (a *analysis) groupOf(d *Dump, e *Entry, unlisted map[string]*group) *group {
+func (a *analysis) groupOf(d *dump, e *entry, unlisted map[string]*group) *group {
 	listed, ok := d.Groups[e.Group]
 	if !ok || len(listed.Ranks) == 0 {
 		g := unlisted[e.Group]
@@ -245,22 +245,22 @@ func (a *analysis) groupOf(d *Dump, e *Entry, unlisted map[string]*group) *group
 }
 
 func newGroup(key, name, description string, ranks []int) *group {
-	return &group{key: key, name: name, description: description, ranks: ranks, calls: map[int][]*Entry{}, ends: map[int][]*Entry{}}
+	return &group{key: key, name: name, description: description, ranks: ranks, calls: map[int][]*entry{}, ends: map[int][]*entry{}}
 }
 
 // numbered is a rank's operations under one number: several where they were coalesced.
-type numbered map[int64][]*Entry
+type numbered map[int64][]*entry
 
 // compare looks at all operations of a group that all its ranks still hold.
 func (a *analysis) compare(g *group) {
-	rep := GroupReport{Name: g.name, Description: g.description, Ranks: g.ranks, Guessed: g.guessed}
+	rep := groupReport{Name: g.name, Description: g.description, Ranks: g.ranks, Guessed: g.guessed}
 	by := map[int]numbered{}
 	for _, rank := range g.ranks {
 		if a.byRank[rank] == nil {
 			rep.NoDump = append(rep.NoDump, rank)
 			continue
 		}
-		s := Standing{Rank: rank}
+		s := standing{Rank: rank}
 		n := numbered{}
 		for _, e := range g.calls[rank] {
 			n[e.Sequence] = append(n[e.Sequence], e)
@@ -285,7 +285,7 @@ func (a *analysis) compare(g *group) {
 	a.result.Groups = append(a.result.Groups, rep)
 }
 
-func (s *Standing) see(e *Entry) {
+func (s *standing) see(e *entry) {
 	s.Operations++
 	if s.First == 0 || e.Sequence < s.First {
 		s.First = e.Sequence
@@ -293,7 +293,7 @@ func (s *Standing) see(e *Entry) {
 	if e.Sequence >= s.Last {
 		s.Last, s.Op, s.State = e.Sequence, e.Name, e.State
 	}
-	if e.State != Completed {
+	if e.State != completed {
 		if s.Unfinished++; s.OldestUnfinished == 0 || e.Sequence < s.OldestUnfinished {
 			s.OldestUnfinished = e.Sequence
 		}
@@ -301,7 +301,7 @@ func (s *Standing) see(e *Entry) {
 }
 
 // range_ finds the numbers that can be compared. The buffers are rings: what a rank has no longer, nobody knows.
-func (a *analysis) range_(rep *GroupReport, by map[int]numbered) {
+func (a *analysis) range_(rep *groupReport, by map[int]numbered) {
 	for i := range rep.Standings {
 		s := &rep.Standings[i]
 		if by[s.Rank] == nil {
@@ -335,7 +335,7 @@ func numbers(by map[int]numbered) []int64 {
 }
 
 // number compares what ranks did under one number of a group.
-func (a *analysis) number(g *group, rep *GroupReport, by map[int]numbered, seq int64) {
+func (a *analysis) number(g *group, rep *groupReport, by map[int]numbered, seq int64) {
 	var here, absent []int
 	most := 0
 	for i := range rep.Standings {
@@ -367,7 +367,7 @@ func (a *analysis) number(g *group, rep *GroupReport, by map[int]numbered, seq i
 	}
 	first := by[here[0]][seq][0]
 	if len(absent) > 0 {
-		a.find(g, rep, &Finding{Class: Missing, Op: first.Name, Ranks: absent, Waiting: waiting(by, here, seq)}, seq)
+		a.find(g, rep, &finding{Class: missing, Op: first.Name, Ranks: absent, Waiting: waiting(by, here, seq)}, seq)
 		return
 	}
 	if f := a.progress(by, here, seq, len(rep.NoDump)+len(g.again) > 0); f != nil {
@@ -382,10 +382,10 @@ func (a *analysis) number(g *group, rep *GroupReport, by map[int]numbered, seq i
 }
 
 // progress finds operations that not all ranks, or none, have completed.
-func (a *analysis) progress(by map[int]numbered, here []int, seq int64, noDump bool) *Finding {
+func (a *analysis) progress(by map[int]numbered, here []int, seq int64, noDump bool) *finding {
 	var done, not []int
 	for _, rank := range here {
-		if by[rank][seq][len(by[rank][seq])-1].State == Completed {
+		if by[rank][seq][len(by[rank][seq])-1].State == completed {
 			done = append(done, rank)
 		} else {
 			not = append(not, rank)
@@ -396,16 +396,16 @@ func (a *analysis) progress(by map[int]numbered, here []int, seq int64, noDump b
 	case len(not) == 0:
 		return nil
 	case noDump && len(done) == 0:
-		return &Finding{Class: Unrecorded, Op: op, Waiting: not}
+		return &finding{Class: unrecorded, Op: op, Waiting: not}
 	case len(done) > 0:
-		return &Finding{Class: Unfinished, Op: op, Ranks: not, Waiting: not}
+		return &finding{Class: unfinished, Op: op, Ranks: not, Waiting: not}
 	}
-	return &Finding{Class: Hung, Op: op, Ranks: nil, Waiting: not}
+	return &finding{Class: hung, Op: op, Ranks: nil, Waiting: not}
 }
 
 func waiting(by map[int]numbered, here []int, seq int64) (out []int) {
 	for _, rank := range here {
-		if by[rank][seq][len(by[rank][seq])-1].State != Completed {
+		if by[rank][seq][len(by[rank][seq])-1].State != completed {
 			out = append(out, rank)
 		}
 	}
@@ -413,7 +413,7 @@ func waiting(by map[int]numbered, here []int, seq int64) (out []int) {
 }
 
 // find keeps a finding. Of a group's collectives the first counts, for those behind it follow from it; of sends and receives the first of each two ranks.
-func (a *analysis) find(g *group, rep *GroupReport, f *Finding, seq int64) {
+func (a *analysis) find(g *group, rep *groupReport, f *finding, seq int64) {
 	f.Group, f.Sequence, f.NoDump, f.groupKey = g.label(), seq, rep.NoDump, g.key
 	if f.Op == "send" || f.Op == "recv" {
 		f.groupKey = fmt.Sprint(g.key, f.Op, f.Ranks, f.Waiting)
@@ -435,7 +435,7 @@ func (a *analysis) find(g *group, rep *GroupReport, f *Finding, seq int64) {
 }
 
 // frames is where a rank called the operation, or what it called last where it did not.
-func (a *analysis) frames(g *group, rank int, seq int64) []Frame {
+func (a *analysis) frames(g *group, rank int, seq int64) []frame {
 	for _, e := range g.calls[rank] {
 		if e.Sequence == seq {
 			return e.Frames
@@ -449,7 +449,7 @@ func (a *analysis) frames(g *group, rank int, seq int64) []Frame {
 
 // order puts what explains others first: the earliest by the program, the gravest of one moment.
 func (a *analysis) order() {
-	slices.SortStableFunc(a.result.Findings, func(x, y Finding) int {
+	slices.SortStableFunc(a.result.Findings, func(x, y finding) int {
 		return cmp.Or(cmp.Compare(gravity[x.Class], gravity[y.Class]), cmp.Compare(x.place, y.place))
 	})
 }

@@ -7,9 +7,9 @@ import (
 )
 
 // pair matches sends and receives of a group in order: the k-th send from one rank to another is for its k-th receive from there.
-func (a *analysis) pair(g *group, rep *GroupReport) {
+func (a *analysis) pair(g *group, rep *groupReport) {
 	type way struct{ from, to int }
-	sends, recvs := map[way][]*Entry{}, map[way][]*Entry{}
+	sends, recvs := map[way][]*entry{}, map[way][]*entry{}
 	var order []way
 	member := func(i int) int {
 		if i >= 0 && i < len(g.ranks) {
@@ -46,8 +46,8 @@ func (a *analysis) pair(g *group, rep *GroupReport) {
 		rep.Paired += n
 		for i := range n {
 			if elements(s[i].InputSizes) != elements(r[i].OutputSizes) && len(s[i].InputSizes) > 0 && len(r[i].OutputSizes) > 0 {
-				a.find(g, rep, &Finding{
-					Class: WrongSize, Op: "send", Ranks: []int{w.from, w.to}, Even: true,
+				a.find(g, rep, &finding{
+					Class: wrongSize, Op: "send", Ranks: []int{w.from, w.to}, Even: true,
 					Detail: fmt.Sprintf("rank %d sends %d elements where rank %d receives %d", w.from, elements(s[i].InputSizes), w.to, elements(r[i].OutputSizes)),
 				}, s[i].P2PSequence)
 				break
@@ -66,22 +66,22 @@ func (a *analysis) ringed(rank int) bool {
 }
 
 // sameEnds drops from the front of the longer list what has no other end any more.
-func sameEnds(s, r []*Entry) (sends, receives []*Entry) {
+func sameEnds(s, r []*entry) (sends, receives []*entry) {
 	n := min(len(s), len(r))
 	return s[len(s)-n:], r[len(r)-n:]
 }
 
 // alone finds a send or receive whose other end nobody called, and that has not completed.
-func (a *analysis) alone(g *group, rep *GroupReport, sends, recvs []*Entry, from, to int) {
+func (a *analysis) alone(g *group, rep *groupReport, sends, recvs []*entry, from, to int) {
 	for _, one := range []struct {
-		left          []*Entry
+		left          []*entry
 		waits, absent int
 		verb          string
 	}{{sends, from, to, "receive"}, {recvs, to, from, "send"}} {
 		for _, e := range one.left {
-			if e.State != Completed {
-				a.find(g, rep, &Finding{
-					Class: Unmatched, Op: e.Name, Ranks: []int{one.absent}, Waiting: []int{one.waits},
+			if e.State != completed {
+				a.find(g, rep, &finding{
+					Class: unmatched, Op: e.Name, Ranks: []int{one.absent}, Waiting: []int{one.waits},
 					Detail: fmt.Sprintf("rank %d never called the %s", one.absent, one.verb),
 				}, e.P2PSequence)
 				return
@@ -124,27 +124,27 @@ func (a *analysis) conclude() {
 }
 
 // say words a finding.
-func (f *Finding) say() string {
+func (f *finding) say() string {
 	what := fmt.Sprintf("%s #%d of group %s", f.Op, f.Sequence, f.Group)
 	var s string
 	switch f.Class {
-	case Missing:
+	case missing:
 		s = fmt.Sprintf("%s never called %s", named(f.Ranks), what)
 		if len(f.Waiting) > 0 {
 			s += fmt.Sprintf(", in which %s %s", named(f.Waiting), verb(f.Waiting, "waits", "wait"))
 		}
-	case Restarted:
+	case restarted:
 		s = fmt.Sprintf("%s counts from the beginning again, after others had completed more: the process that was there before never called %s, in which %s %s", named(f.Ranks), what, named(f.Waiting), verb(f.Waiting, "waits", "wait"))
-	case Unfinished:
+	case unfinished:
 		s = fmt.Sprintf("%s %s not come out of %s, which others have completed", named(f.Ranks), verb(f.Ranks, "has", "have"), what)
-	case Hung:
+	case hung:
 		s = fmt.Sprintf("all of %s are in %s and nobody has completed it: the cause lies below torch.distributed, or on the GPU before it", named(f.Waiting), what)
-	case Unrecorded:
+	case unrecorded:
 		s = fmt.Sprintf("%s %s in %s; %s gave no dump, so nobody can say whether they called it", named(f.Waiting), verb(f.Waiting, "waits", "wait"), what, named(f.NoDump))
-	case Unmatched:
+	case unmatched:
 		s = fmt.Sprintf("%s waits in a %s of group %s: %s", named(f.Waiting), f.Op, f.Group, f.Detail)
 	default:
-		noun := map[Class]string{WrongOperation: "different operations", WrongSize: "sizes that do not fit", WrongType: "different types"}[f.Class]
+		noun := map[class]string{wrongOperation: "different operations", wrongSize: "sizes that do not fit", wrongType: "different types"}[f.Class]
 		s = fmt.Sprintf("%s disagrees with the others in %s: %s (%s)", named(f.Ranks), what, noun, f.Detail)
 		if len(f.Ranks) > 1 {
 			s = strings.Replace(s, " disagrees ", " disagree ", 1)
@@ -155,13 +155,13 @@ func (f *Finding) say() string {
 	}
 	if len(f.At) > 0 {
 		at := f.place_()
-		s += fmt.Sprintf("; %s at %s:%d (%s)", map[bool]string{true: "it is", false: "called"}[f.Class == Missing], at.File, at.Line, at.Function)
+		s += fmt.Sprintf("; %s at %s:%d (%s)", map[bool]string{true: "it is", false: "called"}[f.Class == missing], at.File, at.Line, at.Function)
 	}
 	return s
 }
 
 // place_ is the innermost frame that is not torch's own.
-func (f *Finding) place_() Frame {
+func (f *finding) place_() frame {
 	for _, at := range f.At {
 		if !strings.Contains(at.File, "/torch/") && !strings.HasPrefix(at.File, "<") {
 			return at
@@ -179,10 +179,10 @@ func verb(ranks []int, one, several string) string {
 
 // follow goes from a rank that waits to those that it waits for, and on to what these wait in, until nobody waits for anybody else.
 func (a *analysis) follow() {
-	waitsIn := func(rank int) *Finding { // what keeps a rank, the earliest that it called
+	waitsIn := func(rank int) *finding { // what keeps a rank, the earliest that it called
 		for i := range a.result.Findings {
 			f := &a.result.Findings[i]
-			if (f.Class == Missing || f.Class == Unmatched) && slices.Contains(f.Waiting, rank) {
+			if (f.Class == missing || f.Class == unmatched) && slices.Contains(f.Waiting, rank) {
 				return f
 			}
 		}
@@ -190,16 +190,16 @@ func (a *analysis) follow() {
 	}
 	for i := range a.result.Findings {
 		start := &a.result.Findings[i]
-		if start.Class != Missing && start.Class != Unmatched {
+		if start.Class != missing && start.Class != unmatched {
 			continue
 		}
 		var chain []string
-		seen := map[*Finding]bool{}
+		seen := map[*finding]bool{}
 		f := start
 		for !seen[f] {
 			seen[f] = true
 			chain = append(chain, f.Sentence)
-			var next *Finding
+			var next *finding
 			for _, rank := range f.Ranks {
 				if next = waitsIn(rank); next != nil {
 					break

@@ -8,8 +8,8 @@ import (
 	"github.com/prlx-go/prlx/core/verdict"
 )
 
-// Schema is the schema of Document.
-const Schema = "prlx.nccl-flight/1"
+// schema is the schema of Document.
+const schema = "prlx.nccl-flight/1"
 
 // Document is prlx.nccl-flight/1: what the dumps of a job's ranks say when they are laid side by side.
 type Document struct {
@@ -80,23 +80,23 @@ type StandingDocument struct {
 }
 
 // classNames are the classes as the diagnosis of NCCL's own recordings calls them.
-var classNames = map[Class]string{
-	WrongOperation: "mismatch", WrongSize: "mismatch", WrongType: "mismatch", Restarted: "ended", Missing: "never-arrived", Unmatched: "never-arrived",
-	Unfinished: "stuck", Hung: "stuck", Unrecorded: "unrecorded",
+var classNames = map[class]string{
+	wrongOperation: "mismatch", wrongSize: "mismatch", wrongType: "mismatch", restarted: "ended", missing: "never-arrived", unmatched: "never-arrived",
+	unfinished: "stuck", hung: "stuck", unrecorded: "unrecorded",
 }
 
-var differences = map[Class]string{WrongOperation: "operation", WrongSize: "size", WrongType: "type"}
+var differences = map[class]string{wrongOperation: "operation", wrongSize: "size", wrongType: "type"}
 
 // Document is the result as a document.
 func (r *Result) Document() *Document {
 	d := &Document{
-		Schema: Schema, Status: statusInconclusive, Verdict: r.Verdict, Dumps: r.Dumps, Ranks: list(r.Ranks), NoDump: list(r.NoDump), Versions: list(r.Versions), Entries: r.Entries,
+		Schema: schema, Status: statusInconclusive, Verdict: r.Verdict, Dumps: r.Dumps, Ranks: list(r.Ranks), NoDump: list(r.NoDump), Versions: list(r.Versions), Entries: r.Entries,
 		Findings: []FindingDocument{}, Chain: list(r.Chain), Cycle: r.Cycle, Groups: []GroupDocument{}, Warnings: list(r.Warnings),
 	}
 	switch {
 	case r.Passed:
 		d.Status = statusNothing
-	case r.Cycle || slices.ContainsFunc(r.Findings, func(f Finding) bool { return len(f.Ranks) > 0 }):
+	case r.Cycle || slices.ContainsFunc(r.Findings, func(f finding) bool { return len(f.Ranks) > 0 }):
 		d.Status = statusCulprit
 	}
 	for i := range r.Findings {

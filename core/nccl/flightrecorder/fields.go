@@ -125,7 +125,7 @@ const mostItems = 32 << 20
 type reader struct {
 	path   string
 	left   int // of mostItems
-	frames map[*unpickle.List][]Frame
+	frames map[*unpickle.List][]frame
 	failed error // the first thing that cannot be
 }
 
@@ -153,8 +153,8 @@ func (r *reader) err() error {
 }
 
 // groups reads pg_config: {name: {name, desc, ranks: "[0, 1]"}}.
-func (r *reader) groups(top *unpickle.Dict) map[string]Group {
-	out := map[string]Group{}
+func (r *reader) groups(top *unpickle.Dict) map[string]processGroup {
+	out := map[string]processGroup{}
 	all, ok := get[*unpickle.Dict](top, "pg_config")
 	if !ok {
 		return out
@@ -165,7 +165,7 @@ func (r *reader) groups(top *unpickle.Dict) map[string]Group {
 		if !ok || !named || name == "" {
 			continue // gloo writes the members of one group under no name
 		}
-		g := Group{Name: name, Description: text(d, "desc")}
+		g := processGroup{Name: name, Description: text(d, "desc")}
 		ranks, _ := d.Get("ranks")
 		g.Ranks = r.ranksOf(ranks)
 		out[name] = g
@@ -200,12 +200,12 @@ func (r *reader) ranksOf(v any) (out []int) {
 }
 
 // entry reads one operation; false where it does not say what of which group it is.
-func (r *reader) entry(v any) (Entry, bool) {
+func (r *reader) entry(v any) (entry, bool) {
 	d, ok := v.(*unpickle.Dict)
 	if !ok || !r.spend(16) {
-		return Entry{}, false
+		return entry{}, false
 	}
-	e := Entry{
+	e := entry{
 		Record: number(d, "record_id"), Sequence: number(d, "collective_seq_id"), P2PSequence: number(d, "p2p_seq_id"), Op: number(d, "op_id"),
 		CreatedNS: number(d, "time_created_ns"), StartedNS: number(d, "time_discovered_started_ns"), EndedNS: number(d, "time_discovered_completed_ns"),
 		TimeoutMS: number(d, "timeout_ms"), InputTypes: r.texts(d, "input_dtypes"), OutputTypes: r.texts(d, "output_dtypes"),
@@ -222,9 +222,9 @@ func (r *reader) entry(v any) (Entry, bool) {
 	}
 	switch retired, _ := get[bool](d, "retired"); {
 	case text(d, "state") == "completed" || retired: // gloo leaves the state as it was, and retires what is done
-		e.State = Completed
+		e.State = completed
 	case text(d, "state") == "started":
-		e.State = Started
+		e.State = started
 	}
 	e.name(text(d, "profiling_name"))
 	if l, ok := get[*unpickle.List](d, "frames"); ok {
@@ -234,7 +234,7 @@ func (r *reader) entry(v any) (Entry, bool) {
 }
 
 // name reads "nccl:all_reduce", "nccl:send 1->2", "nccl:recv 2<-1", "gloo:recv 2<-?".
-func (e *Entry) name(profiling string) {
+func (e *entry) name(profiling string) {
 	at := strings.LastIndexByte(profiling, ':')
 	e.Backend, e.Name = profiling[:max(at, 0)], profiling[at+1:]
 	name, ends, _ := strings.Cut(e.Name, " ")
@@ -300,14 +300,14 @@ func (r *reader) sizes(d *unpickle.Dict, key string) (out [][]int64) {
 }
 
 // framesOf reads a stack. Entries share those that are alike.
-func (r *reader) framesOf(l *unpickle.List) []Frame {
+func (r *reader) framesOf(l *unpickle.List) []frame {
 	if f, ok := r.frames[l]; ok || !r.spend(len(l.Items)) {
 		return f
 	}
-	var out []Frame
+	var out []frame
 	for _, item := range l.Items {
 		if d, ok := item.(*unpickle.Dict); ok {
-			out = append(out, Frame{text(d, "name"), text(d, "filename"), number(d, "line")})
+			out = append(out, frame{text(d, "name"), text(d, "filename"), number(d, "line")})
 		}
 	}
 	r.frames[l] = out

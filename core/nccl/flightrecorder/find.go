@@ -13,8 +13,8 @@ import (
 	"github.com/prlx-go/prlx/core/safe"
 )
 
-// MostDumps is how many dumps are read together.
-const MostDumps = 1 << 16
+// mostDumps is how many dumps are read together.
+const mostDumps = 1 << 16
 
 // Find returns the dumps that paths stand for: files, and those files of directories whose names end with a rank and that begin as dumps do.
 func Find(ctx context.Context, paths []string) ([]string, error) {
@@ -35,14 +35,14 @@ func Find(ctx context.Context, paths []string) ([]string, error) {
 		before := len(out)
 		for _, e := range entries {
 			at := filepath.Join(p, e.Name())
-			if _, ok := RankOf(at); !ok || !e.Type().IsRegular() {
+			if _, ok := rankOf(at); !ok || !e.Type().IsRegular() {
 				continue
 			}
 			head, _, err := file.Head(ctx, at, 4096)
 			if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 				return nil, err
 			}
-			if Looks(head) || !slices.ContainsFunc(head, func(b byte) bool { return b != 0 }) { // empty, or zeros: reading says that
+			if looks(head) || !slices.ContainsFunc(head, func(b byte) bool { return b != 0 }) { // empty, or zeros: reading says that
 				out = append(out, at)
 			}
 		}
@@ -53,21 +53,21 @@ func Find(ctx context.Context, paths []string) ([]string, error) {
 	}
 	slices.Sort(out)
 	out = slices.Compact(out)
-	if len(out) > MostDumps {
-		return nil, fault.New(fault.Limit, "%d dumps, at most %d are read together", len(out), MostDumps)
+	if len(out) > mostDumps {
+		return nil, fault.New(fault.Limit, "%d dumps, at most %d are read together", len(out), mostDumps)
 	}
 	return out, nil
 }
 
 // ReadAll reads dumps, some at a time. Those that cannot be read are left out, and it is said why: the others still tell what they hold. It
 // fails where none can be read.
-func ReadAll(ctx context.Context, paths []string, workers int) (dumps []*Dump, unread []Unread, err error) {
-	all, failed := make([]*Dump, len(paths)), make([]error, len(paths))
+func ReadAll(ctx context.Context, paths []string, workers int) (dumps []*dump, unread []unreadDump, err error) {
+	all, failed := make([]*dump, len(paths)), make([]error, len(paths))
 	g, ctx := safe.NewGroup(ctx)
 	g.SetLimit(max(workers, 1))
 	for i, p := range paths {
 		g.Go(func() error {
-			all[i], failed[i] = Read(ctx, p)
+			all[i], failed[i] = read(ctx, p)
 			return ctx.Err()
 		})
 	}
@@ -81,11 +81,11 @@ func ReadAll(ctx context.Context, paths []string, workers int) (dumps []*Dump, u
 		case fault.Of(err).Kind == fault.Internal:
 			return nil, nil, err
 		default:
-			rank, ok := RankOf(paths[i])
+			rank, ok := rankOf(paths[i])
 			if !ok {
 				rank = -1
 			}
-			unread = append(unread, Unread{rank, err})
+			unread = append(unread, unreadDump{rank, err})
 		}
 	}
 	if len(dumps) == 0 && len(unread) > 0 {
@@ -94,8 +94,8 @@ func ReadAll(ctx context.Context, paths []string, workers int) (dumps []*Dump, u
 	return dumps, unread, nil
 }
 
-// Unread is a dump that could not be read.
-type Unread struct {
+// unreadDump is a dump that could not be read.
+type unreadDump struct {
 	Rank int // by the name of the file; -1: it does not say it
 	Err  error
 }

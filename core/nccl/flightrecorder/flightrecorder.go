@@ -19,24 +19,24 @@ import (
 	"github.com/prlx-go/prlx/core/nccl/unpickle"
 )
 
-// Dump is what one rank had recorded.
-type Dump struct {
+// dump is what one rank had recorded.
+type dump struct {
 	Path    string
 	Rank    int // by the name of the file, as PyTorch tells it
 	Version string
-	Groups  map[string]Group // by name
-	Entries []Entry          // by record
-	Skipped int              // entries without a group or a name
+	Groups  map[string]processGroup // by name
+	Entries []entry                 // by record
+	Skipped int                     // entries without a group or a name
 }
 
-// Group is a process group as the rank knows it.
-type Group struct {
+// processGroup is a process group as the rank knows it.
+type processGroup struct {
 	Name, Description string
 	Ranks             []int // ascending
 }
 
-// Entry is one operation.
-type Entry struct {
+// entry is one operation.
+type entry struct {
 	Record, Sequence, P2PSequence, Op int64
 	Group, Description                string
 	Name                              string // all_reduce
@@ -45,41 +45,41 @@ type Entry struct {
 	Source, Target                    int // of a send or recv, ranks in the group; -1 unknown
 	InputSizes, OutputSizes           [][]int64
 	InputTypes, OutputTypes           []string
-	State                             State
+	State                             state
 	CreatedNS, StartedNS, EndedNS     int64 // 0: not seen
 	TimeoutMS                         int64
-	Frames                            []Frame // innermost first
+	Frames                            []frame // innermost first
 }
 
-// Frame is a place in the program.
-type Frame struct {
+// frame is a place in the program.
+type frame struct {
 	Function, File string
 	Line           int64
 }
 
-// State is how far an operation was.
-type State uint8
+// state is how far an operation was.
+type state uint8
 
 // The states.
 const (
-	Scheduled State = iota // given to the backend
-	Started                // seen running on the GPU
-	Completed
+	scheduled state = iota // given to the backend
+	started                // seen running on the GPU
+	completed
 )
 
 // String is the state as PyTorch writes it.
-func (s State) String() string { return [...]string{"scheduled", "started", "completed"}[s] }
+func (s state) String() string { return [...]string{"scheduled", "started", "completed"}[s] }
 
-// Looks reports whether a file may be a dump: a pickle, or JSON with the fields of one.
-func Looks(head []byte) bool { return unpickle.Looks(head) || jsonDump.MatchString(string(head)) }
+// looks reports whether a file may be a dump: a pickle, or JSON with the fields of one.
+func looks(head []byte) bool { return unpickle.Looks(head) || jsonDump.MatchString(string(head)) }
 
 var (
 	jsonDump = lazyregexp.New(`^\s*\{\s*"(comm_lib_version|entries|pg_config|pg_status|version|nccl_version|rank|nccl_comm_state)"`)
 	lastRank = lazyregexp.New(`(\d+)(\.json|\.pickle|\.pkl)?(\.gz|\.zst)?$`)
 )
 
-// RankOf is the rank that the name of a file ends with.
-func RankOf(path string) (int, bool) {
+// rankOf is the rank that the name of a file ends with.
+func rankOf(path string) (int, bool) {
 	m := lastRank.FindStringSubmatch(filepath.Base(path))
 	if m == nil {
 		return 0, false
@@ -88,8 +88,8 @@ func RankOf(path string) (int, bool) {
 	return int(n), err == nil
 }
 
-// Read reads one dump. Who wrote it is told by its file's name.
-func Read(ctx context.Context, path string) (*Dump, error) {
+// read reads one dump. Who wrote it is told by its file's name.
+func read(ctx context.Context, path string) (*dump, error) {
 	src, err := file.Open(ctx, path)
 	if err != nil {
 		return nil, err
@@ -102,15 +102,15 @@ func Read(ctx context.Context, path string) (*Dump, error) {
 	if n, err := src.ReadAt(b, 0); n < len(b) {
 		return nil, fault.FromIO(path, err)
 	}
-	rank, ok := RankOf(path)
+	rank, ok := rankOf(path)
 	if !ok {
 		return nil, fault.Formatf(path, fault.Unknown, "the name of a dump ends with its rank, as in trace_3: this one does not")
 	}
-	return Parse(path, rank, b)
+	return parse(path, rank, b)
 }
 
-// Parse reads a dump from memory.
-func Parse(path string, rank int, b []byte) (*Dump, error) {
+// parse reads a dump from memory.
+func parse(path string, rank int, b []byte) (*dump, error) {
 	var v any
 	var err error
 	if unpickle.Looks(b) {
@@ -125,8 +125,8 @@ func Parse(path string, rank int, b []byte) (*Dump, error) {
 	if !ok {
 		return nil, fault.Formatf(path, 0, "a dump is a dictionary, this is not one")
 	}
-	r := reader{path: path, left: mostItems, frames: map[*unpickle.List][]Frame{}}
-	d := &Dump{Path: path, Rank: rank, Version: text(top, "version"), Groups: r.groups(top)}
+	r := reader{path: path, left: mostItems, frames: map[*unpickle.List][]frame{}}
+	d := &dump{Path: path, Rank: rank, Version: text(top, "version"), Groups: r.groups(top)}
 	entries, ok := get[*unpickle.List](top, "entries")
 	if !ok {
 		return nil, fault.Formatf(path, 0, "the dump has no entries: it is no Flight Recorder's, or was written with a buffer of size 0").
@@ -143,6 +143,6 @@ func Parse(path string, rank int, b []byte) (*Dump, error) {
 		}
 		d.Entries = append(d.Entries, e)
 	}
-	slices.SortStableFunc(d.Entries, func(a, b Entry) int { return cmp.Compare(a.Record, b.Record) })
+	slices.SortStableFunc(d.Entries, func(a, b entry) int { return cmp.Compare(a.Record, b.Record) })
 	return d, nil
 }

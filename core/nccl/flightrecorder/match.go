@@ -16,8 +16,8 @@ var (
 )
 
 // differs compares the k-th operation that ranks called under a number; nil where all are alike.
-func (a *analysis) differs(g *group, by map[int]numbered, here []int, seq int64, k int) *Finding {
-	shape := func(rank int) *Entry {
+func (a *analysis) differs(g *group, by map[int]numbered, here []int, seq int64, k int) *finding {
+	shape := func(rank int) *entry {
 		if calls := by[rank][seq]; k < len(calls) {
 			return calls[k]
 		}
@@ -28,26 +28,26 @@ func (a *analysis) differs(g *group, by map[int]numbered, here []int, seq int64,
 			return e.Name
 		}
 		return "nothing more"
-	}, WrongOperation); f != nil {
+	}, wrongOperation); f != nil {
 		f.Op = majorityOp(here, shape, f)
 		return f
 	}
 	op := shape(here[0])
-	if f := a.vote(here, func(rank int) string { return sizesOf(op.Name, shape(rank)) }, WrongSize); f != nil {
+	if f := a.vote(here, func(rank int) string { return sizesOf(op.Name, shape(rank)) }, wrongSize); f != nil {
 		f.Op = op.Name
 		return f
 	}
 	if f := a.numbersFit(g, here, shape); f != nil {
 		return f
 	}
-	if f := a.vote(here, func(rank int) string { return typesOf(op.Name, shape(rank)) }, WrongType); f != nil {
+	if f := a.vote(here, func(rank int) string { return typesOf(op.Name, shape(rank)) }, wrongType); f != nil {
 		f.Op = op.Name
 		return f
 	}
 	return nil
 }
 
-func majorityOp(here []int, shape func(int) *Entry, f *Finding) string {
+func majorityOp(here []int, shape func(int) *entry, f *finding) string {
 	for _, rank := range here {
 		if e := shape(rank); e != nil && (f.Even || !slices.Contains(f.Ranks, rank)) {
 			return e.Name
@@ -57,7 +57,7 @@ func majorityOp(here []int, shape func(int) *Entry, f *Finding) string {
 }
 
 // vote sorts ranks by what they say; those that are not with the most are the culprits. What is said as "" agrees with everything.
-func (a *analysis) vote(here []int, say func(rank int) string, class Class) *Finding {
+func (a *analysis) vote(here []int, say func(rank int) string, class class) *finding {
 	var kinds []string
 	with := map[string][]int{}
 	for _, rank := range here {
@@ -82,7 +82,7 @@ func (a *analysis) vote(here []int, say func(rank int) string, class Class) *Fin
 			even = true
 		}
 	}
-	f := &Finding{Class: class, Even: even}
+	f := &finding{Class: class, Even: even}
 	var parts []string
 	for i, kind := range kinds {
 		if even || i != best {
@@ -96,7 +96,7 @@ func (a *analysis) vote(here []int, say func(rank int) string, class Class) *Fin
 }
 
 // sizesOf is what must be the same on all ranks, by the operation. A root's list of parts is not.
-func sizesOf(op string, e *Entry) string {
+func sizesOf(op string, e *entry) string {
 	switch {
 	case e == nil || uneven[op] || len(e.InputSizes)+len(e.OutputSizes) == 0:
 		return ""
@@ -109,7 +109,7 @@ func sizesOf(op string, e *Entry) string {
 }
 
 // typesOf is what must be the same on all ranks. A side without elements has no type that counts.
-func typesOf(op string, e *Entry) string {
+func typesOf(op string, e *entry) string {
 	if e == nil {
 		return ""
 	}
@@ -165,7 +165,7 @@ func elements(shapes [][]int64) int64 {
 
 // numbersFit checks the sizes of each rank's sides against each other: a gathered side holds every member's part, what all give in an alltoall is what
 // all take.
-func (a *analysis) numbersFit(g *group, here []int, shape func(int) *Entry) *Finding {
+func (a *analysis) numbersFit(g *group, here []int, shape func(int) *entry) *finding {
 	op := shape(here[0]).Name
 	var wrong []int
 	detail := ""
@@ -183,10 +183,10 @@ func (a *analysis) numbersFit(g *group, here []int, shape func(int) *Entry) *Fin
 	}
 	switch {
 	case len(wrong) > 0:
-		return &Finding{Class: WrongSize, Op: op, Ranks: wrong, Detail: named(wrong) + ": " + detail, Even: len(wrong) == len(here)}
+		return &finding{Class: wrongSize, Op: op, Ranks: wrong, Detail: named(wrong) + ": " + detail, Even: len(wrong) == len(here)}
 	case uneven[op] && len(here) == len(g.ranks) && given != taken:
-		return &Finding{
-			Class: WrongSize, Op: op, Ranks: slices.Clone(here), Even: true,
+		return &finding{
+			Class: wrongSize, Op: op, Ranks: slices.Clone(here), Even: true,
 			Detail: fmt.Sprintf("all members together give %d elements and take %d", given, taken),
 		}
 	}

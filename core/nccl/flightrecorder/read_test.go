@@ -31,26 +31,26 @@ func TestADumpIsReadAlikeFromBothForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frames := []Frame{{"all_reduce", "/x/torch/distributed.py", 4174}, {"step", "train.py", 7}}
-	want := &Dump{
-		Path: "trace_1", Rank: 1, Version: "2.10", Groups: map[string]Group{"0": {"0", "default_pg", []int{0, 1, 2}}}, Skipped: 1,
-		Entries: []Entry{
+	frames := []frame{{"all_reduce", "/x/torch/distributed.py", 4174}, {"step", "train.py", 7}}
+	want := &dump{
+		Path: "trace_1", Rank: 1, Version: "2.10", Groups: map[string]processGroup{"0": {"0", "default_pg", []int{0, 1, 2}}}, Skipped: 1,
+		Entries: []entry{
 			{
-				Sequence: 1, Op: 1, Group: "0", Description: "default_pg", Name: "send", Backend: "gloo", P2P: true, Source: 1, Target: 2, State: Completed, CreatedNS: 5,
+				Sequence: 1, Op: 1, Group: "0", Description: "default_pg", Name: "send", Backend: "gloo", P2P: true, Source: 1, Target: 2, State: completed, CreatedNS: 5,
 				InputSizes: [][]int64{{4}}, OutputSizes: [][]int64{{4}}, InputTypes: []string{"float32"}, OutputTypes: []string{"float32"}, Frames: frames,
 			},
 			{
-				Record: 1, Sequence: 2, Op: 2, Group: "0", Description: "default_pg", Name: "all_reduce", Backend: "nccl", Source: -1, Target: -1, State: Started,
+				Record: 1, Sequence: 2, Op: 2, Group: "0", Description: "default_pg", Name: "all_reduce", Backend: "nccl", Source: -1, Target: -1, State: started,
 				CreatedNS: 1795444315006985915, StartedNS: 1795444315006985999, TimeoutMS: 1800000,
 				InputSizes: [][]int64{{128, 2}}, OutputSizes: [][]int64{{128, 2}}, InputTypes: []string{"Float"}, OutputTypes: []string{"Float"}, Frames: frames,
 			},
 		},
 	}
 	for name, b := range map[string][]byte{"pickle": b, "JSON": []byte(written)} {
-		if !Looks(b) {
+		if !looks(b) {
 			t.Errorf("%s: does not look like a dump", name)
 		}
-		if got, err := Parse("trace_1", 1, b); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := parse("trace_1", 1, b); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}
 	}
@@ -58,7 +58,7 @@ func TestADumpIsReadAlikeFromBothForms(t *testing.T) {
 
 func TestWhoWroteADumpIsToldByItsName(t *testing.T) {
 	for name, want := range map[string]int{"nccl_trace_rank_12": 12, "/a/b/trace_0": 0, "7": 7, "dump-3.json": 3, "trace_4.pickle.gz": 4, "trace": -1, "rank_1_old": -1} {
-		if got, ok := RankOf(name); ok != (want >= 0) || ok && got != want {
+		if got, ok := rankOf(name); ok != (want >= 0) || ok && got != want {
 			t.Errorf("%s: got %d, %v", name, got, ok)
 		}
 	}
@@ -68,7 +68,7 @@ func TestWhatIsNoDumpIsRefused(t *testing.T) {
 	for _, text := range []string{
 		"[]", "{}", `{"entries": 3}`, `{"entries": []} x`, `{"entries": [}`, "", "\x80\x02N.", "\x80\x02cos\nsystem\n.", strings.Repeat("[", 100000),
 	} {
-		if d, err := Parse("trace_0", 0, []byte(text)); !fault.Is(err, fault.Format) {
+		if d, err := parse("trace_0", 0, []byte(text)); !fault.Is(err, fault.Format) {
 			t.Errorf("%.40q: got %+v, %v", text, d, err)
 		}
 	}
@@ -79,7 +79,7 @@ func TestWhatStandsInADumpManyTimesIsNotCopiedWithoutBound(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("\x80\x02}X\x07\x00\x00\x00entries]}X\x0b\x00\x00\x00input_sizes](](" + strings.Repeat("K\x01", 65536) + "eq\x00")
 	b.WriteString(strings.Repeat("h\x00", 65535) + "esas.")
-	if _, err := Parse("trace_0", 0, []byte(b.String())); !fault.Is(err, fault.Format) || !strings.Contains(err.Error(), "more than") {
+	if _, err := parse("trace_0", 0, []byte(b.String())); !fault.Is(err, fault.Format) || !strings.Contains(err.Error(), "more than") {
 		t.Errorf("got %.200v", err)
 	}
 }
@@ -89,7 +89,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(b)
 	f.Add([]byte(written))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		d, err := Parse("trace_0", 0, b)
+		d, err := parse("trace_0", 0, b)
 		if err != nil {
 			if fault.Of(err).Kind != fault.Format {
 				t.Fatalf("%v", err)
@@ -98,7 +98,7 @@ func FuzzParse(f *testing.F) {
 		}
 		other := *d
 		other.Rank = 1
-		if _, err := Analyze([]*Dump{d, &other}); err != nil {
+		if _, err := Analyze([]*dump{d, &other}); err != nil {
 			t.Fatalf("%v", err)
 		}
 	})

@@ -94,7 +94,7 @@ func (d *Document) conclude(ranks census) {
 	for i := range d.Files {
 		row := &d.Files[i]
 		switch {
-		case row.Outcome == Differs || row.Outcome == Unreadable:
+		case row.Outcome == differs || row.Outcome == unreadable:
 			wrong = append(wrong, row.Name+": "+row.Problem)
 		case len(row.Harm) > 0:
 			wrong = append(wrong, row.Name+" is damaged: "+strings.Join(row.Harm, ", "))

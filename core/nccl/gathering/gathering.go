@@ -25,19 +25,19 @@ import (
 	"github.com/prlx-go/prlx/core/verdict"
 )
 
-// Schema names the document.
-const Schema = "prlx.nccl-collect/1"
+// schema names the document.
+const schema = "prlx.nccl-collect/1"
 
-// ArchiveEnding is how the name of an archive ends; other outputs are folders.
-const ArchiveEnding = ".tar.zst"
+// archiveEnding is how the name of an archive ends; other outputs are folders.
+const archiveEnding = ".tar.zst"
 
 // What became of a file.
 const (
-	Checked      = "checked"       // it was looked at; nothing was to be written
-	Copied       = "copied"        // it was brought
-	AlreadyThere = "already-there" // the same stood there already
-	Differs      = "differs"       // another stood there, and was left
-	Unreadable   = "unreadable"    // it is no recording, or cannot be read
+	checked      = "checked"       // it was looked at; nothing was to be written
+	copied       = "copied"        // it was brought
+	alreadyThere = "already-there" // the same stood there already
+	differs      = "differs"       // another stood there, and was left
+	unreadable   = "unreadable"    // it is no recording, or cannot be read
 )
 
 // Document is what was found and brought.
@@ -83,7 +83,7 @@ var kinds = map[segment.Kind]string{segment.Init: "init", segment.Start: "start"
 
 // Gather looks at files and copies them to output, a folder or an archive; with no output it only looks.
 func Gather(j *job.Job, paths []string, output string) (*Document, error) {
-	d := &Document{Schema: Schema, Files: []Row{}}
+	d := &Document{Schema: schema, Files: []Row{}}
 	sink, err := openSink(output)
 	if err != nil {
 		return nil, err
@@ -117,12 +117,12 @@ func (d *Document) add(row Row) {
 	d.Files = append(d.Files, row)
 	d.Complete = true
 	for i := range d.Files {
-		d.Complete = d.Complete && d.Files[i].Outcome != Differs && d.Files[i].Outcome != Unreadable
+		d.Complete = d.Complete && d.Files[i].Outcome != differs && d.Files[i].Outcome != unreadable
 	}
 	if len(row.Harm) > 0 {
 		d.Warnings = append(d.Warnings, row.Name+" is damaged: "+strings.Join(row.Harm, ", "))
 	}
-	if row.State == "recording" && row.Outcome == Copied {
+	if row.State == "recording" && row.Outcome == copied {
 		d.Warnings = append(d.Warnings, row.Name+": its process had not ended, or ended without saying so; the copy is of this moment")
 	}
 }
@@ -138,7 +138,7 @@ func one(ctx context.Context, to sink, row *Row, ranks census) error {
 		return row.refuse(err)
 	}
 	ranks.add(f)
-	row.Outcome = Checked
+	row.Outcome = checked
 	if to.format() == "" {
 		return nil
 	}
@@ -153,7 +153,7 @@ func one(ctx context.Context, to sink, row *Row, ranks census) error {
 	}
 	row.Bytes = copied.Bytes
 	row.Outcome, err = to.put(row.Name, spooled, copied.Bytes)
-	if row.Outcome == Differs {
+	if row.Outcome == differs {
 		row.Problem = "another file of that name stands there and was left"
 	}
 	return err
@@ -164,7 +164,7 @@ func (row *Row) refuse(err error) error {
 	if errors.Is(err, context.Canceled) || fault.Of(err).Kind == fault.Internal {
 		return err
 	}
-	row.Outcome, row.Problem = Unreadable, err.Error()
+	row.Outcome, row.Problem = unreadable, err.Error()
 	return nil
 }
 
@@ -207,7 +207,7 @@ func openSink(output string) (sink, error) {
 	switch {
 	case output == "":
 		return nowhere{}, nil
-	case strings.HasSuffix(output, ArchiveEnding):
+	case strings.HasSuffix(output, archiveEnding):
 		out, err := file.Create(output, false)
 		if err != nil {
 			return nil, err
@@ -223,7 +223,7 @@ func openSink(output string) (sink, error) {
 		return nil, fault.FromIO(output, err)
 	}
 	if info, err := os.Stat(output); err != nil || !info.IsDir() {
-		return nil, fault.New(fault.IO, "is not a folder").WithPath(output).WithHint("name a new folder, or a file that ends in " + ArchiveEnding)
+		return nil, fault.New(fault.IO, "is not a folder").WithPath(output).WithHint("name a new folder, or a file that ends in " + archiveEnding)
 	}
 	return folder(output), nil
 }
@@ -231,7 +231,7 @@ func openSink(output string) (sink, error) {
 type nowhere struct{}
 
 func (nowhere) format() string                                 { return "" }
-func (nowhere) put(string, io.ReaderAt, int64) (string, error) { return Checked, nil }
+func (nowhere) put(string, io.ReaderAt, int64) (string, error) { return checked, nil }
 func (nowhere) finish() error                                  { return nil }
 func (nowhere) abort()                                         {}
 
@@ -261,7 +261,7 @@ func (d folder) put(name string, from io.ReaderAt, bytes int64) (string, error) 
 		}
 		return "", err
 	}
-	return Copied, nil
+	return copied, nil
 }
 
 // compare says whether a file stands there already, and whether it is the same; "" where there is none.
@@ -275,22 +275,22 @@ func compare(path string, from io.ReaderAt, size int64) (string, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || info.Size() != size {
-		return Differs, nil
+		return differs, nil
 	}
 	a, b := make([]byte, 1<<20), make([]byte, 1<<20)
 	for at := int64(0); at < size; at += int64(len(a)) {
 		part := min(int64(len(a)), size-at)
 		if _, err := f.ReadAt(a[:part], at); err != nil {
-			return Differs, nil
+			return differs, nil
 		}
 		if _, err := from.ReadAt(b[:part], at); err != nil {
 			return "", err
 		}
 		if !bytes.Equal(a[:part], b[:part]) {
-			return Differs, nil
+			return differs, nil
 		}
 	}
-	return AlreadyThere, nil
+	return alreadyThere, nil
 }
 
 // archive takes files one after another; two of one name are one too many.
@@ -305,14 +305,14 @@ func (*archive) format() string { return "tar.zst" }
 
 func (a *archive) put(name string, from io.ReaderAt, bytes int64) (string, error) {
 	if a.names[name] {
-		return Differs, nil
+		return differs, nil
 	}
 	a.names[name] = true
 	if err := a.tar.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: bytes, ModTime: time.Unix(0, 0), Format: tar.FormatPAX}); err != nil {
 		return "", err
 	}
 	_, err := io.Copy(a.tar, io.NewSectionReader(from, 0, bytes))
-	return Copied, err
+	return copied, err
 }
 
 func (a *archive) finish() error {

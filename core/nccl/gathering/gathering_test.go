@@ -14,7 +14,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/nccl/gathering"
-	"github.com/prlx-go/prlx/core/nccl/nccltest"
+	"github.com/prlx-go/prlx/core/testing/nccltest"
 )
 
 // recordings writes one of each host into a folder of its own.

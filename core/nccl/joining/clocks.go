@@ -16,9 +16,9 @@ import (
 
 // The values of Job.Clocked.
 const (
-	ByOneHost     = "one host"    // all processes read one clock
-	ByProbes      = "probes"      // clocks of hosts were measured
-	ByCollectives = "collectives" // nobody left before those had entered whom it needed
+	byOneHost     = "one host"    // all processes read one clock
+	byProbes      = "probes"      // clocks of hosts were measured
+	byCollectives = "collectives" // nobody left before those had entered whom it needed
 	ByRealtime    = "realtime"    // nothing relates them but what they say of the time
 )
 
@@ -37,8 +37,8 @@ func (b *builder) align(ctx context.Context, opt Options) error {
 	if len(clocks) == 0 {
 		return nil
 	}
-	clocks[reference].Method, clocks[reference].BoundNS = ByOneHost, 0
-	b.out.Clocked = ByOneHost
+	clocks[reference].Method, clocks[reference].BoundNS = byOneHost, 0
+	b.out.Clocked = byOneHost
 	if len(clocks) == 1 {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (b *builder) solve(ctx context.Context, reference int32, opt Options) (*off
 	if len(opt.Clocks) > 0 {
 		s, err := b.byProbes(ctx, nodes, reference, opt)
 		if s != nil {
-			s.Method = ByProbes
+			s.Method = byProbes
 		}
 		return s, nodes, err
 	}
@@ -103,7 +103,7 @@ func (b *builder) solve(ctx context.Context, reference int32, opt Options) (*off
 		return nil, nil, nil
 	}
 	b.out.Warnings = append(b.out.Warnings, s.Warnings...)
-	s.Method = ByCollectives
+	s.Method = byCollectives
 	return s, nodes, nil
 }
 

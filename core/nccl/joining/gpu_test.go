@@ -83,7 +83,7 @@ func TestEightRanksAreOnOneClock(t *testing.T) {
 	clocks := []drifting{{0, 1, 0}, {37_000_000, 1, 50}, {-5_200_000, 1, -50}, {250_000, 1, 3}, {-91_000_000, 1, 25}, {1_000, 1, -40}, {60_000_000, 1, 12}, {-300_000, 1, 7}}
 	all, starts := hosts(1, clocks, 3000, 0)
 	j := joined(t, all)
-	if j.Clocked != ByCollectives || len(j.Matches) != 3000 {
+	if j.Clocked != byCollectives || len(j.Matches) != 3000 {
 		t.Fatalf("clocked by %q, %d operations, %v", j.Clocked, len(j.Matches), j.Warnings)
 	}
 	worst := int64(0)

@@ -9,9 +9,9 @@ import (
 
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/nccl/joining"
-	"github.com/prlx-go/prlx/core/nccl/nccltest"
 	"github.com/prlx-go/prlx/core/nccl/operation"
 	"github.com/prlx-go/prlx/core/nccl/reading"
+	"github.com/prlx-go/prlx/core/testing/nccltest"
 )
 
 // member is a recording of one rank of a communicator of two, from an instant to another, in s.

@@ -14,10 +14,10 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/nccl/joining"
-	"github.com/prlx-go/prlx/core/nccl/nccltest"
 	"github.com/prlx-go/prlx/core/nccl/operation"
 	"github.com/prlx-go/prlx/core/nccl/reading"
 	"github.com/prlx-go/prlx/core/nccl/segment"
+	"github.com/prlx-go/prlx/core/testing/nccltest"
 )
 
 func read(t *testing.T, i int, f *nccltest.File) *operation.Recording {

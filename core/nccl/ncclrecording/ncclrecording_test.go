@@ -10,8 +10,8 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/nccl/nccltest"
 	"github.com/prlx-go/prlx/core/nccl/tracks"
+	"github.com/prlx-go/prlx/core/testing/nccltest"
 	"github.com/prlx-go/prlx/core/trace/source"
 )
 

@@ -68,8 +68,8 @@ type Mask struct {
 // levelCodes are the codes that each level records.
 var levelCodes = [4]uint32{0x7f07, 0x7f47, 0x7f4f, 0xffff}
 
-// Records reports whether events of a code were recorded at an instant.
-func (r *Recording) Records(code int, ns int64) bool {
+// records reports whether events of a code were recorded at an instant.
+func (r *Recording) records(code int, ns int64) bool {
 	codes := levelCodes[min(max(r.Level, 0), 3)]
 	for i := range r.Masks {
 		if i > 0 && r.Masks[i].FromNS > ns {

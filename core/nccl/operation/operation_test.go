@@ -6,13 +6,13 @@ import "testing"
 func TestWhichEventsWereRecorded(t *testing.T) {
 	for level, kernels := range map[int]bool{-1: false, 0: false, 1: true, 2: true, 3: true, 9: true} {
 		r := Recording{Level: level}
-		if r.Records(CodeKernel, 5) != kernels || !r.Records(CodeColl, 5) || r.Records(31, 5) {
-			t.Errorf("level %d: kernels %v, collectives %v", level, r.Records(CodeKernel, 5), r.Records(CodeColl, 5))
+		if r.records(codeKernel, 5) != kernels || !r.records(CodeColl, 5) || r.records(31, 5) {
+			t.Errorf("level %d: kernels %v, collectives %v", level, r.records(codeKernel, 5), r.records(CodeColl, 5))
 		}
 	}
-	r := Recording{Level: 3, Masks: []Mask{{FromNS: 10, Codes: 1 << CodeColl}, {FromNS: 20, Codes: 1 << CodeKernel}, {FromNS: 30}}}
+	r := Recording{Level: 3, Masks: []Mask{{FromNS: 10, Codes: 1 << CodeColl}, {FromNS: 20, Codes: 1 << codeKernel}, {FromNS: 30}}}
 	for ns, want := range map[int64][2]bool{5: {true, false}, 10: {true, false}, 19: {true, false}, 20: {false, true}, 29: {false, true}, 30: {}, 99: {}} {
-		if got := [2]bool{r.Records(CodeColl, ns), r.Records(CodeKernel, ns)}; got != want {
+		if got := [2]bool{r.records(CodeColl, ns), r.records(codeKernel, ns)}; got != want {
 			t.Errorf("at %d: collectives and kernels are recorded: %v, want %v", ns, got, want)
 		}
 	}

@@ -6,9 +6,9 @@ import "strings"
 const (
 	CodeColl      = 1
 	CodeP2P       = 2
-	CodeProxyOp   = 3
+	codeProxyOp   = 3
 	CodeProxyStep = 4
-	CodeKernel    = 6
+	codeKernel    = 6
 )
 
 // SeenNS is how late the host is taken to see what a GPU did, where the GPU's clock is not fitted: NCCL's threads poll every few microseconds.
@@ -50,7 +50,7 @@ func (r *Recording) Extent(op *Op) Extent {
 		began = max(began, proxied)
 	}
 	e.BeganNS = began
-	waits := r.KernelsTold && !e.Kernels && r.Records(CodeKernel, e.CalledNS) && op.Kind != CopyEngine && !(op.Kind != Collective && op.Peer == r.rankOf(op))
+	waits := r.KernelsTold && !e.Kernels && r.records(codeKernel, e.CalledNS) && op.Kind != CopyEngine && !(op.Kind != Collective && op.Peer == r.rankOf(op))
 	switch {
 	case waits && done == 0:
 		e.Progress, e.BeganNS = Queued, 0

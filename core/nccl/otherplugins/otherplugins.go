@@ -19,12 +19,12 @@ import (
 	"github.com/prlx-go/prlx/core/nccl/operation"
 )
 
-// Kind is which plug-in wrote a file.
-type Kind int
+// kind is which plug-in wrote a file.
+type kind int
 
 // The kinds of files.
 const (
-	None Kind = iota
+	None kind = iota
 	Inspector
 	Example
 )
@@ -32,8 +32,8 @@ const (
 // headBytes is how much of a file tells its kind.
 const headBytes = 512
 
-// Of tells by its first bytes which plug-in wrote a file.
-func Of(head []byte) Kind {
+// of tells by its first bytes which plug-in wrote a file.
+func of(head []byte) kind {
 	head = bytes.TrimLeft(head, " \t\r\n")
 	switch {
 	case inspectorLineBegins(head):
@@ -82,12 +82,12 @@ func inspectorLineBegins(head []byte) bool {
 }
 
 // Sniff is Of of a source.
-func Sniff(src *file.Source) (Kind, error) {
+func Sniff(src *file.Source) (kind, error) {
 	head, err := src.Head(headBytes)
 	if err != nil {
 		return None, err
 	}
-	return Of(head), nil
+	return of(head), nil
 }
 
 const (
@@ -97,7 +97,7 @@ const (
 )
 
 // Read reads a file of a kind that Of told.
-func Read(ctx context.Context, src *file.Source, kind Kind) (*operation.Recording, error) {
+func Read(ctx context.Context, src *file.Source, kind kind) (*operation.Recording, error) {
 	var take func(line []byte) bool
 	var done func() *operation.Recording
 	switch kind {

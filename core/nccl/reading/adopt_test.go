@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/nccl/nccltest"
 	"github.com/prlx-go/prlx/core/nccl/operation"
 	"github.com/prlx-go/prlx/core/nccl/reading"
+	"github.com/prlx-go/prlx/core/testing/nccltest"
 )
 
 // together writes recordings and reads them at once, in this order.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/nccl/nccltest"
 	"github.com/prlx-go/prlx/core/nccl/reading"
 	"github.com/prlx-go/prlx/core/nccl/segment"
+	"github.com/prlx-go/prlx/core/testing/nccltest"
 )
 
 // TestWhatIsBeingMadeIsNoReasonToStop: a process that begins, or was killed when it began, leaves a file of which nothing is there yet, and

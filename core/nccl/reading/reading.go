@@ -29,8 +29,8 @@ func isRecording(name string) bool {
 	return strings.HasSuffix(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"), Ending)
 }
 
-// MostFiles is how many recordings are read together at most.
-const MostFiles = 1 << 16
+// mostFiles is how many recordings are read together at most.
+const mostFiles = 1 << 16
 
 // Options are what is asked for.
 type Options struct {
@@ -78,8 +78,8 @@ func Find(paths []string) ([]string, error) {
 	if len(out) == 0 {
 		return nil, fault.Usagef("no recordings of NCCL events are named")
 	}
-	if len(out) > MostFiles {
-		return nil, fault.New(fault.Limit, "%d recordings, at most %d are read together", len(out), MostFiles)
+	if len(out) > mostFiles {
+		return nil, fault.New(fault.Limit, "%d recordings, at most %d are read together", len(out), mostFiles)
 	}
 	return out, nil
 }

@@ -28,8 +28,8 @@ const (
 // factsOf are the parts of the header that never change.
 var factsOf = [][2]int{{0, 40}, {48, 192}, {280, 284}, {288, 308}, {512, 1024}}
 
-// Facts is the checksum of what never changes of a recording: parts of its header, the environment, the GPUs.
-func Facts(header, environment, gpus []byte) uint32 {
+// facts is the checksum of what never changes of a recording: parts of its header, the environment, the GPUs.
+func facts(header, environment, gpus []byte) uint32 {
 	crc := uint32(0)
 	for _, part := range factsOf {
 		crc = crc32.Update(crc, castagnoli, header[part[0]:part[1]])
@@ -57,7 +57,7 @@ func (f *File) checkFacts(h []byte) error {
 			return err
 		}
 	}
-	if Facts(h, parts[0], parts[1]) != f.u32(h, atFacts) {
+	if facts(h, parts[0], parts[1]) != f.u32(h, atFacts) {
 		return f.damaged(0, "its head has the checksum of another")
 	}
 	state, ended := State(f.u32(h, 44)), f.u64(h, 200)
@@ -117,8 +117,8 @@ func checkText(text []byte, hash uint32) bool {
 	return h.Sum32() == hash
 }
 
-// Running is the checksum of the first slots of a segment that may be open: of them, and of what never changes of its head.
-func Running(head, slots []byte) uint32 {
+// isRunning is the checksum of the first slots of a segment that may be open: of them, and of what never changes of its head.
+func isRunning(head, slots []byte) uint32 {
 	crc := uint32(0)
 	for _, part := range [][2]int{{0, 16}, {24, 36}, {40, 88}} {
 		crc = crc32.Update(crc, castagnoli, head[part[0]:part[1]])
@@ -142,7 +142,7 @@ func (f *File) trust(s *Segment, b []byte) (slots int, what found) {
 		return s.Slots, whole
 	}
 	covered := int(s.running >> 32)
-	if covered > s.Slots || covered > 0 && Running(head, rest[:covered*slotBytes]) != uint32(s.running) {
+	if covered > s.Slots || covered > 0 && isRunning(head, rest[:covered*slotBytes]) != uint32(s.running) {
 		return 0, corrupt
 	}
 	if covered < s.Slots && f.u64(rest, covered*slotBytes) < f.due() {

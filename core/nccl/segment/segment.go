@@ -40,7 +40,7 @@ const (
 	CodeNetIB     = 18
 	CodeNetSocket = 19
 	CodeForeign   = 20 // stop or state of a handle that this process did not make
-	CodeControl   = 21 // init and finalize
+	codeControl   = 21 // init and finalize
 	codeContext   = 22
 	Codes         = 32
 )
@@ -55,12 +55,12 @@ const (
 	Ended                  // the process ended by exit or by returning from main
 )
 
-// Clock is what the ticks of a file are.
-type Clock uint32
+// clock is what the ticks of a file are.
+type clock uint32
 
 // The clocks of records.
 const (
-	TSC       Clock = iota + 1 // of x86-64
+	TSC       clock = iota + 1 // of x86-64
 	CNTVCT                     // of aarch64
 	Monotonic                  // CLOCK_MONOTONIC, ns
 )
@@ -86,7 +86,7 @@ type GPU struct {
 // File is an open file. Its facts are those of the moment at which it was opened.
 type File struct {
 	State State
-	Clock Clock
+	Clock clock
 	Cookie,
 	// Level is what the environment asked for, 0 to 3.
 	Level, PID uint32
@@ -282,7 +282,7 @@ func (f *File) readHead(h []byte) error {
 	}
 	f.segments = int(min(f.u32(h, 40), mostSegments))
 	f.MaxBytes, f.State = f.i64(h, 24), State(f.u32(h, 44))
-	f.Cookie, f.Clock, f.TicksPerSecond = f.u32(h, 144)&0xffff, Clock(f.u32(h, 148)), f.u64(h, 152)
+	f.Cookie, f.Clock, f.TicksPerSecond = f.u32(h, 144)&0xffff, clock(f.u32(h, 148)), f.u64(h, 152)
 	f.PID, f.Level, f.PIDStart, f.PIDNamespace = f.u32(h, 160), f.u32(h, 164), f.u64(h, 168), f.u64(h, 176)
 	f.StartedRealtimeNS, f.HeartbeatTicks, f.EndedTicks = f.i64(h, 184), f.u64(h, 192), f.u64(h, 200)
 	f.OverwrittenSegments, f.LostTexts, f.CommsBeyond = f.u64(h, atTaken), f.u64(h, 256), f.u64(h, 264)

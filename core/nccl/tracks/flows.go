@@ -27,7 +27,7 @@ func (b *builder) flows() {
 // own draws the flows within one rank.
 func (b *builder) own(recording int32, r *operation.Recording, op *operation.Op, chain uint64) {
 	var last *Place
-	step := func(kind Kind, index int32) {
+	step := func(kind kind, index int32) {
 		if p, ok := b.at[thing{recording, kind, index}]; ok && index >= 0 {
 			if last != nil {
 				b.lead(*last, p)

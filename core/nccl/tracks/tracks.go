@@ -39,12 +39,12 @@ type Line struct {
 	Slices []Slice
 }
 
-// Kind is what a slice shows.
-type Kind uint8
+// kind is what a slice shows.
+type kind uint8
 
 // The kinds of slices.
 const (
-	Group Kind = iota
+	Group kind = iota
 	API
 	Launch
 	Operation
@@ -58,7 +58,7 @@ const (
 type Slice struct {
 	Name            string
 	StartNS, StopNS int64
-	Kind            Kind
+	Kind            kind
 	Open            bool   // it had not ended when the recording did
 	Index           int32  // place in the list of its kind in the recording
 	Chain           uint64 // of flows that go through it: the number of the operation they belong to, 0 none
@@ -112,7 +112,7 @@ func One(r *operation.Recording) *Tracks {
 // thing is one event of one recording.
 type thing struct {
 	recording int32
-	kind      Kind
+	kind      kind
 	index     int32
 }
 

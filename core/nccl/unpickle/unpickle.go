@@ -15,8 +15,8 @@ import (
 // Limits of what is read.
 const (
 	MaxBytes = 512 << 20
-	// MaxContainers is how many lists, tuples, dictionaries and sets a file may have.
-	MaxContainers = 8 << 20
+	// maxContainers is how many lists, tuples, dictionaries and sets a file may have.
+	maxContainers = 8 << 20
 )
 
 // List is a list, a tuple or a set. A value may stand in several places, and in itself.
@@ -139,8 +139,8 @@ func (m *machine) toMark(at int) ([]any, error) {
 }
 
 func (m *machine) container(at int, v any) error {
-	if m.containers++; m.containers > MaxContainers {
-		return m.errorf(at, "more than %d lists and dictionaries", MaxContainers)
+	if m.containers++; m.containers > maxContainers {
+		return m.errorf(at, "more than %d lists and dictionaries", maxContainers)
 	}
 	m.push(v)
 	return nil

@@ -98,9 +98,6 @@ func known(t *warptrace.Texts) bool {
 	return t != nil && len(t.Functions) > 0 && !slices.ContainsFunc(t.Functions, func(f warptrace.Text) bool { return f.Text == "" })
 }
 
-// Same reports whether the code of both sides is the same, and what it was compiled for.
-func (c *Changes) Same() bool { return c != nil && len(c.Functions) == 0 && len(c.Constants) == 0 }
-
 func texts(t *warptrace.Texts) []*text {
 	out := make([]*text, len(t.Functions))
 	for i := range t.Functions {

@@ -256,7 +256,7 @@ func (r *interpreted) sums(width uint32) map[uint64]summed {
 // interpret runs a text over 2 x 3 blocks of 96 threads.
 func interpret(t *testing.T, text string, lanes int, memory []byte) (r interpreted) {
 	t.Helper()
-	m, err := Read(text)
+	m, err := read(text)
 	if err != nil {
 		t.Fatal(err)
 	}

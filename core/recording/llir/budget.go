@@ -11,7 +11,7 @@ import (
 const leastRegisters = 72
 
 // narrow reports for each instruction of a function whether its warps may have too few registers to call the recorder; nil: none has.
-func (m *Module) narrow(f *Function) []bool {
+func (m *module) narrow(f *function) []bool {
 	if !strings.Contains(m.text, "setmaxnreg") {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (m *Module) narrow(f *Function) []bool {
 }
 
 // registersLeft is how many registers a lane has behind an instruction that sets that: a call of llvm.nvvm.setmaxnreg, or assembly.
-func registersLeft(in *Inst) (int32, bool) {
+func registersLeft(in *inst) (int32, bool) {
 	if in.Op != "call" || !strings.Contains(in.Rest, "setmaxnreg") {
 		return 0, false
 	}
@@ -72,7 +72,7 @@ func registersLeft(in *Inst) (int32, bool) {
 }
 
 // roomy leaves out the points of a function whose warps have too few registers, and says how many those were.
-func (s *found) roomy(from int, f *Function) int {
+func (s *found) roomy(from int, f *function) int {
 	narrow := s.m.narrow(f)
 	if narrow == nil {
 		return 0

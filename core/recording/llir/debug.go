@@ -16,7 +16,7 @@ const (
 )
 
 // chain is where an instruction comes from, innermost first; nil where nothing is known.
-func (m *Module) chain(debug int32) []site.Frame {
+func (m *module) chain(debug int32) []site.Frame {
 	if debug < 0 {
 		return nil
 	}
@@ -41,13 +41,13 @@ func (m *Module) chain(debug int32) []site.Frame {
 }
 
 // nodeText is what stands behind the sign of a node.
-func (m *Module) nodeText(id int32) (string, bool) {
+func (m *module) nodeText(id int32) (string, bool) {
 	s, ok := m.metadata[id]
 	return m.at(s), ok
 }
 
 // scope is the function and the file of a scope, which may be a block inside of the function.
-func (m *Module) scope(id int32) (function, file string) {
+func (m *module) scope(id int32) (function, file string) {
 	for range maxScopes {
 		text, ok := m.nodeText(id)
 		if !ok {
@@ -69,7 +69,7 @@ func (m *Module) scope(id int32) (function, file string) {
 }
 
 // file is the path of a !DIFile.
-func (m *Module) file(id int32) string {
+func (m *module) file(id int32) string {
 	text, ok := m.nodeText(id)
 	if !ok {
 		return ""

@@ -110,7 +110,7 @@ func TestStoresThatNobodyCanSumAreCounted(t *testing.T) {
 		`call i32 @llvm.amdgcn.raw.ptr.buffer.load.i32(ptr addrspace(8) %r, i32 %2, i32 0, i32 0)`:                    0,
 		`call i32 @llvm.nvvm.read.ptx.sreg.tid.x()`:                                                                   0,
 	} {
-		m, err := Read(storing(instruction))
+		m, err := read(storing(instruction))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestStoresThatNobodyCanSumAreCounted(t *testing.T) {
 		}
 	}
 	short := strings.Replace(storing(buffer+`%r, i32 %2, i32 0, i32 0)`), ", i16 0, i32 2147483646, i32 159744)", ", i16 0)", 1)
-	m, err := Read(short)
+	m, err := read(short)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestPointersAreFollowedToTheirArgument(t *testing.T) {
 		"scratch of Triton":  {"%x = getelementptr i8, ptr addrspace(1) %4, i32 4", -1},
 		"another space":      {"%x = addrspacecast ptr addrspace(1) %1 to ptr", 1},
 	} {
-		m, err := Read(head + "e:\n  br label %l\n\nl:\n  " + c.lines + "\n  ret void\n}\nattributes #0 = { nounwind }\n")
+		m, err := read(head + "e:\n  br label %l\n\nl:\n  " + c.lines + "\n  ret void\n}\nattributes #0 = { nounwind }\n")
 		if err != nil {
 			t.Fatal(name, err)
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 // function reads the one that begins at a line, and returns the number of the line that closes it.
-func (m *Module) function(head int) (int, error) {
+func (m *module) function(head int) (int, error) {
 	end := head + 1
 	for end < len(m.lines) && (m.lines[end].to-m.lines[end].from != 1 || m.text[m.lines[end].from] != '}') {
 		end++
@@ -15,13 +15,13 @@ func (m *Module) function(head int) (int, error) {
 	if end == len(m.lines) {
 		return 0, m.broken(head, "the function is not closed")
 	}
-	f := &Function{head: head, defined: make(map[string]int32, end-head), scope: -1}
+	f := &function{head: head, defined: make(map[string]int32, end-head), scope: -1}
 	if err := m.head(f); err != nil {
 		return 0, err
 	}
 	f.end = end
-	f.Insts = make([]Inst, 0, end-head)
-	f.Blocks = append(f.Blocks, Block{})
+	f.Insts = make([]inst, 0, end-head)
+	f.Blocks = append(f.Blocks, block{})
 	for i := head + 1; i < end; i++ {
 		last, err := m.bodyLine(f, i)
 		if err != nil {
@@ -35,14 +35,14 @@ func (m *Module) function(head int) (int, error) {
 	return end, nil
 }
 
-func (m *Module) broken(line int, what string) error {
+func (m *module) broken(line int, what string) error {
 	return fault.New(fault.Format, "line %d: %s", line+1, what)
 }
 
 // head reads a line such as
 //
 //	define ptx_kernel void @add(ptr addrspace(1) %0, i32 %1) local_unnamed_addr #0 !dbg !4 {
-func (m *Module) head(f *Function) error {
+func (m *module) head(f *function) error {
 	line := m.at(m.lines[f.head])
 	if !strings.HasSuffix(line, "{") {
 		return m.broken(f.head, "a function that does not open its body on its line")
@@ -127,8 +127,8 @@ func parts(s string) []string {
 }
 
 // param reads "ptr addrspace(1) nofree readnone %4".
-func param(text string) Param {
-	p := Param{}
+func param(text string) parameter {
+	p := parameter{}
 	if i := strings.LastIndexByte(text, '%'); i >= 0 && !strings.ContainsAny(text[i:], " )") {
 		p.Name, text = text[i:], strings.TrimSpace(text[:i])
 	}
@@ -159,7 +159,7 @@ func typeEnd(s string) int {
 }
 
 // bodyLine reads a line of a body, and returns the number of the last line that belongs to it.
-func (m *Module) bodyLine(f *Function, i int) (int, error) {
+func (m *module) bodyLine(f *function, i int) (int, error) {
 	line := m.at(m.lines[i])
 	if line == "" || line[0] == ';' {
 		return i, nil
@@ -174,7 +174,7 @@ func (m *Module) bodyLine(f *Function, i int) (int, error) {
 	if strings.HasPrefix(s, "#dbg_") || s == "" || s[0] == ';' { // a debug record is no instruction
 		return i, nil
 	}
-	in := Inst{Debug: -1, line: i, last: i, block: int32(len(f.Blocks) - 1)}
+	in := inst{Debug: -1, line: i, last: i, block: int32(len(f.Blocks) - 1)}
 	if s[0] == '%' {
 		n := 1 + localEnd(s[1:])
 		rest, ok := strings.CutPrefix(s[n:], " = ")
@@ -251,7 +251,7 @@ func lastDebug(s string) int {
 }
 
 // label reads "22:   ; preds = ..." and begins a block.
-func (m *Module) label(f *Function, line string, i int) error {
+func (m *module) label(f *function, line string, i int) error {
 	n := localEnd(line)
 	if n == 0 || !strings.HasPrefix(line[n:], ":") {
 		return m.broken(i, "a line in a function that is neither a label nor an instruction")
@@ -264,7 +264,7 @@ func (m *Module) label(f *Function, line string, i int) error {
 		last.Label = line[:n]
 		return nil
 	}
-	f.Blocks = append(f.Blocks, Block{Label: line[:n], First: int32(len(f.Insts))})
+	f.Blocks = append(f.Blocks, block{Label: line[:n], First: int32(len(f.Insts))})
 	return nil
 }
 

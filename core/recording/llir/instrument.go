@@ -68,7 +68,7 @@ type edit struct {
 // Instrument inserts calls of the recorder. What it does not understand leaves the text as it is, with a warning that says what it was.
 func Instrument(text string, o Options) *Result {
 	same := &Result{Text: text}
-	m, err := Read(text)
+	m, err := read(text)
 	if err != nil {
 		same.Warning = "not recorded: " + err.Error()
 		return same
@@ -81,7 +81,7 @@ func Instrument(text string, o Options) *Result {
 	return r
 }
 
-func (m *Module) instrument(o Options) (*Result, error) {
+func (m *module) instrument(o Options) (*Result, error) {
 	if strings.Contains(m.text, "@"+ours) {
 		return nil, fault.New(fault.Format, "the module has names that begin with @%s", ours)
 	}
@@ -89,7 +89,7 @@ func (m *Module) instrument(o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &found{m: m, options: o, loads: map[*Function]map[int32]int{}}
+	s := &found{m: m, options: o, loads: map[*function]map[int32]int{}}
 	r := &Result{}
 	var edits []edit
 	left, crowded := []string{}, 0
@@ -163,7 +163,7 @@ func joined(a, b string) string {
 }
 
 // scratch is the parameter that Triton adds for profilers: the last one, after another scratch; "" where there is none.
-func (f *Function) scratch() string {
+func (f *function) scratch() string {
 	n := len(f.Params)
 	if n < 2 || f.Params[n-1].Type != "ptr addrspace(1)" || f.Params[n-2].Type != "ptr addrspace(1)" {
 		return ""
@@ -172,7 +172,7 @@ func (f *Function) scratch() string {
 }
 
 // open takes back what the compiler concluded of a parameter that nobody used: that nothing is written through it.
-func (m *Module) open(edits []edit, f *Function) []edit {
+func (m *module) open(edits []edit, f *function) []edit {
 	p := f.Params[len(f.Params)-1]
 	list := m.at(f.params)
 	all := parts(list)
@@ -211,7 +211,7 @@ func openGroup(line string) string {
 }
 
 // calls inserts a call at each point of a function.
-func (m *Module) calls(edits []edit, points []point, first int, scratch string) []edit {
+func (m *module) calls(edits []edit, points []point, first int, scratch string) []edit {
 	for i := range points {
 		p := &points[i]
 		debug := ""
@@ -285,7 +285,7 @@ func apply(text string, edits []edit) string {
 
 // recorder is the recorder of one kind of GPU in pieces: a module gets those that it needs.
 type recorder struct {
-	m        *Module
+	m        *module
 	declares map[string]string // line by name
 }
 
@@ -295,7 +295,7 @@ var (
 )
 
 func newRecorder(text string) (*recorder, error) {
-	m, err := Read(text)
+	m, err := read(text)
 	if err != nil {
 		return nil, err
 	}
@@ -309,7 +309,7 @@ func newRecorder(text string) (*recorder, error) {
 }
 
 // recorder is the one that fits a module.
-func (m *Module) recorder() (*recorder, error) {
+func (m *module) recorder() (*recorder, error) {
 	for _, f := range m.Functions {
 		if line := m.at(m.lines[f.head]); f.Kernel && strings.Contains(line, "ptx_kernel ") {
 			return nvptx()
@@ -339,7 +339,7 @@ func (r *recorder) need(needed map[string]bool, name string) {
 }
 
 // text is what a module gets at its end: the functions that its calls need, and declarations that it does not have.
-func (r *recorder) text(m *Module, points []point) string {
+func (r *recorder) text(m *module, points []point) string {
 	needed := map[string]bool{}
 	for i := range points {
 		p := &points[i]

@@ -231,7 +231,7 @@ func TestWhatIsNotUnderstoodStaysAsItIs(t *testing.T) {
 
 // TestVerifyNoticesWhatIsWrong changes an instrumented text in ways that an instrumenter must not.
 func TestVerifyNoticesWhatIsWrong(t *testing.T) {
-	m, err := Read(small)
+	m, err := read(small)
 	if err != nil {
 		t.Fatal(err)
 	}

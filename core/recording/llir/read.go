@@ -11,8 +11,8 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 )
 
-// MaxText bounds the text of a module in bytes.
-const MaxText = 256 << 20
+// maxText bounds the text of a module in bytes.
+const maxText = 256 << 20
 
 // maxBlocks bounds the blocks of one function, maxInsts its instructions.
 const (
@@ -20,11 +20,11 @@ const (
 	maxInsts  = 1 << 23
 )
 
-// Module is one text.
-type Module struct {
+// module is one text.
+type module struct {
 	text       string
 	lines      []span
-	Functions  []*Function
+	Functions  []*function
 	declared   map[string]bool // names after @, of functions and globals
 	metadata   map[int32]span  // !7 = ...: what stands behind the sign
 	attributes map[string]int  // #0 -> number of its line
@@ -34,16 +34,16 @@ type Module struct {
 // span is a piece of the text.
 type span struct{ from, to int }
 
-func (m *Module) at(s span) string { return m.text[s.from:s.to] }
+func (m *module) at(s span) string { return m.text[s.from:s.to] }
 
-// Function is one that has a body.
-type Function struct {
+// function is one that has a body.
+type function struct {
 	Name   string
 	Kernel bool   // ptx_kernel or amdgpu_kernel
 	Group  string // of its attributes: "#0", "" none
-	Params []Param
-	Insts  []Inst
-	Blocks []Block
+	Params []parameter
+	Insts  []inst
+	Blocks []block
 
 	head    int              // number of the line that begins it
 	params  span             // between the parentheses
@@ -52,21 +52,21 @@ type Function struct {
 	scope   int32            // !dbg of its head, -1 none
 }
 
-// Param is a parameter.
-type Param struct {
+// parameter is a parameter.
+type parameter struct {
 	Type  string // "ptr addrspace(1)"
 	Attrs string // "nofree readnone captures(none)"
 	Name  string // "%5"
 }
 
-// Block is a basic block: instructions First up to but without End.
-type Block struct {
+// block is a basic block: instructions First up to but without End.
+type block struct {
 	Label      string // without its colon; "" the first one, where it has no name
 	First, End int32
 }
 
-// Inst is one instruction.
-type Inst struct {
+// inst is one instruction.
+type inst struct {
 	Name  string // "%7", "" where it has no result
 	Op    string // "icmp"; of calls "call", without tail
 	Rest  string // what follows the opcode, without attachments of metadata
@@ -76,12 +76,12 @@ type Inst struct {
 	last  int // and of its last one, which differs for a switch
 }
 
-// Read reads a text.
-func Read(text string) (*Module, error) {
-	if len(text) > MaxText {
-		return nil, fault.New(fault.Limit, "the module has %d bytes, at most %d are read", len(text), MaxText)
+// read reads a text.
+func read(text string) (*module, error) {
+	if len(text) > maxText {
+		return nil, fault.New(fault.Limit, "the module has %d bytes, at most %d are read", len(text), maxText)
 	}
-	m := &Module{
+	m := &module{
 		text: text, declared: map[string]bool{}, metadata: map[int32]span{}, attributes: map[string]int{}, memo: map[int32]*location{},
 	}
 	m.split()
@@ -123,7 +123,7 @@ func Read(text string) (*Module, error) {
 }
 
 // split finds the lines.
-func (m *Module) split() {
+func (m *module) split() {
 	m.lines = make([]span, 0, len(m.text)/48+8)
 	for from := 0; from < len(m.text); {
 		to := strings.IndexByte(m.text[from:], '\n')
@@ -168,7 +168,7 @@ func isName(c byte) bool {
 }
 
 // node notes a line of metadata: !7 = ...
-func (m *Module) node(at span, line string) {
+func (m *module) node(at span, line string) {
 	id, ok := decimal(line[1:])
 	if !ok {
 		return

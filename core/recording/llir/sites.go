@@ -11,7 +11,7 @@ import (
 
 // point is a place where the recorder is called: before an instruction.
 type point struct {
-	f         *Function
+	f         *function
 	at        int32 // instruction
 	kind      site.Kind
 	condition string // of a branch or predicate: the i1 that decides
@@ -46,7 +46,7 @@ type compared struct {
 }
 
 // compare reads "slt i32 %11, %3", flags in front of the predicate left out.
-func compare(in *Inst) (compared, bool) {
+func compare(in *inst) (compared, bool) {
 	c := compared{predicate: site.NoCompare}
 	if in.Op != "icmp" && in.Op != "fcmp" {
 		return c, false
@@ -85,7 +85,7 @@ func inverse(c site.Compare) site.Compare {
 }
 
 // compareOf is the compare behind an i1, seen through negations.
-func (f *Function) compareOf(name string) (compared, bool) {
+func (f *function) compareOf(name string) (compared, bool) {
 	not := false
 	for range 4 {
 		at, ok := f.defined[name]
@@ -118,7 +118,7 @@ func (f *Function) compareOf(name string) (compared, bool) {
 }
 
 // element is one element of a compare of vectors: "<2 x i1> %8, i64 0".
-func (f *Function) element(in *Inst, not bool) (compared, bool) {
+func (f *function) element(in *inst, not bool) (compared, bool) {
 	list := parts(in.Rest)
 	if len(list) != 2 {
 		return compared{}, false
@@ -172,18 +172,18 @@ func valueType(ty string, c site.Compare) warptrace.ValueType {
 
 // found is what Sites finds of a module.
 type found struct {
-	m       *Module
+	m       *module
 	options Options
 	sites   []site.Site
 	types   []warptrace.ValueType // of the values of events, by site
 	points  []point
-	loads   map[*Function]map[int32]int // sites by their instruction
+	loads   map[*function]map[int32]int // sites by their instruction
 	unseen  int                         // instructions that write what is not looked at
 	hashes  *observe.Hashes[string]     // of the function that is looked at
 }
 
 // function finds the sites of one function, in the order of the text.
-func (s *found) function(f *Function) {
+func (s *found) function(f *function) {
 	s.hashes = observe.NewHashes[string](view{s.m, f})
 	for b := range f.Blocks {
 		used := map[string]bool{}
@@ -214,7 +214,7 @@ func (s *found) function(f *Function) {
 const maxChain = 8
 
 // predicate adds the first use of an i1 in a block. Of one that joins others, such as a mask of two dimensions, the compares come first.
-func (s *found) predicate(f *Function, at int32, name string, used map[string]bool, depth int) {
+func (s *found) predicate(f *function, at int32, name string, used map[string]bool, depth int) {
 	made, ok := f.defined[name]
 	if used[name] || ok && made >= 0 && f.compiledAway(&f.Insts[made]) {
 		return
@@ -238,7 +238,7 @@ func (s *found) predicate(f *Function, at int32, name string, used map[string]bo
 }
 
 // joins reports whether an i1 is made of others, compares whether it is a compare of scalars.
-func (f *Function) joins(name string) bool {
+func (f *function) joins(name string) bool {
 	at := f.defined[name]
 	if at < 0 {
 		return false
@@ -247,13 +247,13 @@ func (f *Function) joins(name string) bool {
 	return (in.Op == "and" || in.Op == "or" || in.Op == "xor") && strings.Contains(in.Rest, "i1 ")
 }
 
-func (f *Function) compares(name string) bool {
+func (f *function) compares(name string) bool {
 	_, ok := f.compareOf(name)
 	return ok
 }
 
 // compiledAway reports whether a compare asks the compiler, which knows the answer: __nvvm_reflect.
-func (f *Function) compiledAway(in *Inst) bool {
+func (f *function) compiledAway(in *inst) bool {
 	c, ok := compare(in)
 	if !ok {
 		return false
@@ -263,7 +263,7 @@ func (f *Function) compiledAway(in *Inst) bool {
 }
 
 // larger reports whether a select picks one of the two values that its condition compares: a minimum or maximum decides nothing.
-func (f *Function) larger(in *Inst, condition string) bool {
+func (f *function) larger(in *inst, condition string) bool {
 	c, ok := f.compareOf(condition)
 	list := parts(in.Rest)
 	if !ok || len(list) != 3 || !c.orders() {
@@ -280,7 +280,7 @@ func (c *compared) orders() bool {
 }
 
 // eachCondition calls do with the i1 values that guard what an instruction does, or that it chooses by.
-func eachCondition(in *Inst, do func(string)) {
+func eachCondition(in *inst, do func(string)) {
 	switch in.Op {
 	case "select":
 		list := parts(in.Rest)
@@ -311,7 +311,7 @@ func eachCondition(in *Inst, do func(string)) {
 }
 
 // begin is a site at an instruction.
-func (s *found) begin(f *Function, at int32, kind site.Kind) site.Site {
+func (s *found) begin(f *function, at int32, kind site.Kind) site.Site {
 	chain := s.m.chain(f.Insts[at].Debug)
 	if len(chain) == 0 {
 		chain = []site.Frame{{Function: f.Name}}
@@ -320,7 +320,7 @@ func (s *found) begin(f *Function, at int32, kind site.Kind) site.Site {
 }
 
 // decision adds a branch or a predicate with what it compares.
-func (s *found) decision(f *Function, at int32, kind site.Kind, name string) {
+func (s *found) decision(f *function, at int32, kind site.Kind, name string) {
 	one := s.begin(f, at, kind)
 	p := point{f: f, at: at, kind: kind, condition: name, debug: f.Insts[at].Debug}
 	v, t := view{s.m, f}, warptrace.TypeNone
@@ -367,7 +367,7 @@ func (s *found) codeHash(one *site.Site, values ...string) uint32 {
 var barriers = []string{"llvm.nvvm.barrier.cta.", "llvm.nvvm.barrier0", "llvm.amdgcn.s.barrier"}
 
 // barrier adds one, where they are asked for.
-func (s *found) barrier(f *Function, at int32) {
+func (s *found) barrier(f *function, at int32) {
 	in := &f.Insts[at]
 	if !s.options.Barriers || in.Op != "call" {
 		return
@@ -382,7 +382,7 @@ func (s *found) barrier(f *Function, at int32) {
 }
 
 // choice adds a switch.
-func (s *found) choice(f *Function, at int32) {
+func (s *found) choice(f *function, at int32) {
 	in := &f.Insts[at]
 	n := typeEnd(in.Rest)
 	ty, rest := in.Rest[:n], strings.TrimSpace(in.Rest[n:])

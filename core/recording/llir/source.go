@@ -9,8 +9,8 @@ import (
 
 // view shows the values of a function to package observe. A value is its text: "%7", "42", "@global_smem".
 type view struct {
-	m *Module
-	f *Function
+	m *module
+	f *function
 }
 
 // specials are calls that read what a thread is, by what stands behind "@llvm.".
@@ -60,7 +60,7 @@ func (v view) Source(name string) observe.Source[string] {
 func argumentName(i int) string { return "%" + itoa(int32(i)) }
 
 // phi comes around a loop where it takes a value that is made behind it.
-func (v view) phi(in *Inst, at int32, s observe.Source[string]) observe.Source[string] {
+func (v view) phi(in *inst, at int32, s observe.Source[string]) observe.Source[string] {
 	s.Origin, s.Name = site.FromArith, "one of several"
 	for _, input := range v.inputs(in) {
 		if from, ok := v.f.defined[input]; ok && from >= at {
@@ -74,7 +74,7 @@ func (v view) phi(in *Inst, at int32, s observe.Source[string]) observe.Source[s
 }
 
 // call is what a call makes: inline assembly counts by its instructions.
-func (v view) call(in *Inst, at int32, s observe.Source[string]) observe.Source[string] {
+func (v view) call(in *inst, at int32, s observe.Source[string]) observe.Source[string] {
 	if text, ok := assembly(in); ok {
 		switch {
 		case strings.Contains(text, "ld.") || strings.Contains(text, "ldmatrix"):
@@ -123,7 +123,7 @@ func lanesOf(name string, inputs []string) string {
 }
 
 // assembly is the text of the inline assembly that a call runs.
-func assembly(in *Inst) (string, bool) {
+func assembly(in *inst) (string, bool) {
 	if in.Op != "call" {
 		return "", false
 	}
@@ -140,10 +140,10 @@ func assembly(in *Inst) (string, bool) {
 }
 
 // callee is the name of the function that a call names, "" none.
-func callee(in *Inst) string { return symbol(in.Rest) }
+func callee(in *inst) string { return symbol(in.Rest) }
 
 // arguments are those of a call: "i32 0", "ptr addrspace(1) %29", "i1 %20".
-func arguments(in *Inst) []string {
+func arguments(in *inst) []string {
 	from := 0
 	if _, ok := assembly(in); ok { // the texts of the assembly and of its constraints come first
 		for range 4 {
@@ -172,7 +172,7 @@ func arguments(in *Inst) []string {
 func lastWord(s string) string { return s[strings.LastIndexByte(s, ' ')+1:] }
 
 // inputs are the values that an instruction takes.
-func (v view) inputs(in *Inst) []string {
+func (v view) inputs(in *inst) []string {
 	var list []string
 	switch in.Op {
 	case "call":

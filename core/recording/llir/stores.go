@@ -50,7 +50,7 @@ var operations = map[string]uint64{
 }
 
 // accesses finds what an instruction writes; more says that it writes what cannot be found.
-func (f *Function) accesses(in *Inst) (list []access, more bool) {
+func (f *function) accesses(in *inst) (list []access, more bool) {
 	switch in.Op {
 	case "store":
 		return f.plainStore(in)
@@ -66,7 +66,7 @@ func (f *Function) accesses(in *Inst) (list []access, more bool) {
 }
 
 // plainStore reads "store <4 x half> %1, ptr addrspace(1) %2, align 8".
-func (f *Function) plainStore(in *Inst) ([]access, bool) {
+func (f *function) plainStore(in *inst) ([]access, bool) {
 	list := parts(in.Rest)
 	if len(list) < 2 || !strings.Contains(list[1], "ptr addrspace(1)") {
 		return nil, false
@@ -77,7 +77,7 @@ func (f *Function) plainStore(in *Inst) ([]access, bool) {
 }
 
 // sized completes an access whose elements are those of its vector.
-func (f *Function) sized(a access) ([]access, bool) {
+func (f *function) sized(a access) ([]access, bool) {
 	element, count := elementOf(a.values[0].ty)
 	width := bitsOf(element)
 	if width%8 != 0 || width > 64 || count == 0 {
@@ -131,7 +131,7 @@ func bitsOf(ty string) int {
 }
 
 // plainAtomic reads "atomicrmw add ptr addrspace(1) %1, i32 %2 syncscope(...) relaxed, align 4" and "cmpxchg ptr addrspace(1) %1, i32 %2, i32 %3 ...".
-func (f *Function) plainAtomic(in *Inst) ([]access, bool) {
+func (f *function) plainAtomic(in *inst) ([]access, bool) {
 	i := strings.Index(in.Rest, "ptr addrspace(1) ")
 	if i < 0 {
 		return nil, false
@@ -163,7 +163,7 @@ func (f *Function) plainAtomic(in *Inst) ([]access, bool) {
 }
 
 // assembled finds stores and atomics in inline assembly: "@$5 st.global.v4.b32 [ $4 + 0 ], { $0, $1, $2, $3 };".
-func (f *Function) assembled(in *Inst, text string) (list []access, more bool) {
+func (f *function) assembled(in *inst, text string) (list []access, more bool) {
 	outputs := 0
 	if i := strings.IndexByte(in.Rest, '"'); i >= 0 {
 		after := in.Rest[i+1+len(text)+1:]
@@ -329,7 +329,7 @@ func operationOf(mods []string, ty string) uint64 {
 }
 
 // intrinsic finds what a call of the compiler's own functions writes.
-func (f *Function) intrinsic(in *Inst) ([]access, bool) {
+func (f *function) intrinsic(in *inst) ([]access, bool) {
 	name := callee(in)
 	rest, ours := strings.CutPrefix(name, "llvm.")
 	if !ours {
@@ -367,7 +367,7 @@ func (f *Function) intrinsic(in *Inst) ([]access, bool) {
 }
 
 // argumentOf is the number of the parameter that a pointer derives from, -1 where it is not one alone.
-func (f *Function) argumentOf(name string) int {
+func (f *function) argumentOf(name string) int {
 	found, seen := -1, map[string]bool{}
 	var walk func(name string) bool
 	walk = func(name string) bool {
@@ -424,7 +424,7 @@ func (a *access) eventType() warptrace.ValueType {
 }
 
 // stored adds the sites of an instruction that writes.
-func (s *found) stored(f *Function, at int32) {
+func (s *found) stored(f *function, at int32) {
 	in := &f.Insts[at]
 	list, more := f.accesses(in)
 	if more {

@@ -43,7 +43,7 @@ func TestAccesses(t *testing.T) {
 		`tail call void @llvm.amdgcn.raw.ptr.buffer.store.v4f32(<4 x float> zeroinitializer, ptr addrspace(8) %r, i32 %2, i32 0, i32 0)`:                               {site.GlobalStore, 0, 4, 4, 0, ""},
 		`%7 = call i32 @llvm.amdgcn.raw.ptr.buffer.atomic.smax.i32(i32 %2, ptr addrspace(8) %r, i32 %2, i32 0, i32 0)`:                                                 {site.Atomic, 0, 1, 4, 35, ""},
 	} {
-		m, err := Read(storing(instruction))
+		m, err := read(storing(instruction))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestWhatIsNotSummedIsCounted(t *testing.T) {
 		`call void asm sideeffect "cp.async.cg.shared.global [ $0 + 0 ], [ $1 + 0 ], 0x10, $2;", "r,l,r"(i32 %2, ptr addrspace(1) %p, i32 %2)`:                           0,
 		`store float 1.000000e+00, ptr addrspace(3) null, align 4`:                                                                                                       0,
 	} {
-		m, err := Read(storing(instruction))
+		m, err := read(storing(instruction))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,12 +8,12 @@ import (
 
 // verify checks the structure of a text that was made of a module: it reads again, every function has the instructions that it had, in
 // the same blocks, and between them nothing but ours, which refer to names that exist.
-func (m *Module) verify(text string) error {
-	made, err := Read(text)
+func (m *module) verify(text string) error {
+	made, err := read(text)
 	if err != nil {
 		return err
 	}
-	by := make(map[string]*Function, len(made.Functions))
+	by := make(map[string]*function, len(made.Functions))
 	for _, f := range made.Functions {
 		if by[f.Name] != nil {
 			return fault.New(fault.Internal, "function %s is there twice", f.Name)
@@ -35,9 +35,9 @@ func (m *Module) verify(text string) error {
 }
 
 // sameBlock checks a block of the text that was made.
-func (m *Module) sameBlock(before *Module, f, g *Function, b int) error {
+func (m *module) sameBlock(before *module, f, g *function, b int) error {
 	old, now := &f.Blocks[b], &g.Blocks[b]
-	wrong := func(in *Inst, what string) error {
+	wrong := func(in *inst, what string) error {
 		return fault.New(fault.Internal, "function %s, block %q: %s %s", f.Name, old.Label, what, in.Op)
 	}
 	if old.Label != now.Label {
@@ -70,10 +70,10 @@ func (m *Module) sameBlock(before *Module, f, g *Function, b int) error {
 }
 
 // whole is an instruction with everything that belongs to it.
-func (m *Module) whole(in *Inst) string { return m.text[m.lines[in.line].from:m.lines[in.last].to] }
+func (m *module) whole(in *inst) string { return m.text[m.lines[in.line].from:m.lines[in.last].to] }
 
 // known checks that the names which an instruction of ours uses are those of values.
-func (f *Function) known(in *Inst) error {
+func (f *function) known(in *inst) error {
 	for rest := in.Rest; ; {
 		i := strings.IndexByte(rest, '%')
 		if i < 0 {

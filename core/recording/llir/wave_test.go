@@ -24,9 +24,9 @@ type called struct {
 
 // machine runs a module.
 type machine struct {
-	m      *Module
-	by     map[string]*Function
-	flows  map[*Function]*flow
+	m      *module
+	by     map[string]*function
+	flows  map[*function]*flow
 	lanes  int
 	grid   [3]uint32
 	block  uint32 // threads
@@ -35,13 +35,13 @@ type machine struct {
 	calls  []called
 	steps  int
 	wrote  []wrote
-	read   map[*Inst]*reading
+	read   map[*inst]*reading
 }
 
 // reading is what an instruction says, read once.
 type reading struct{ list, args, labels []string }
 
-func (x *machine) reading(in *Inst) *reading {
+func (x *machine) reading(in *inst) *reading {
 	r := x.read[in]
 	if r == nil {
 		r = &reading{list: parts(unflagged(in.Rest)), labels: labelsOf(x.m.whole(in))}
@@ -72,7 +72,7 @@ type flow struct {
 // frame is a call of a function.
 type frame struct {
 	w    *wave
-	f    *Function
+	f    *function
 	regs map[string][]value
 	prev []int32 // by lane: the block it came from
 	left uint64  // lanes that have returned
@@ -88,8 +88,8 @@ type wave struct {
 
 const maxSteps = 20 << 20
 
-func newMachine(m *Module, lanes int, grid [3]uint32, block uint32) *machine {
-	x := &machine{m: m, by: map[string]*Function{}, flows: map[*Function]*flow{}, read: map[*Inst]*reading{}, lanes: lanes, grid: grid, block: block}
+func newMachine(m *module, lanes int, grid [3]uint32, block uint32) *machine {
+	x := &machine{m: m, by: map[string]*function{}, flows: map[*function]*flow{}, read: map[*inst]*reading{}, lanes: lanes, grid: grid, block: block}
 	for _, f := range m.Functions {
 		x.by[f.Name] = f
 	}
@@ -155,7 +155,7 @@ func (w *wave) warp() uint64 {
 	return block*perBlock + uint64(w.number)
 }
 
-func (w *wave) call(f *Function, args [][]value, mask uint64) []value {
+func (w *wave) call(f *function, args [][]value, mask uint64) []value {
 	fr := &frame{w: w, f: f, regs: make(map[string][]value, len(f.Insts)), prev: make([]int32, w.lanes), back: make([]value, w.lanes)}
 	for i, p := range f.Params {
 		fr.regs[p.Name] = args[i]
@@ -210,7 +210,7 @@ type way struct {
 }
 
 // ways are where the lanes of a branch or switch go.
-func (fr *frame) ways(in *Inst, mask uint64, flow *flow) []way {
+func (fr *frame) ways(in *inst, mask uint64, flow *flow) []way {
 	text := fr.w.m.whole(in)
 	labels := fr.w.reading(in).labels
 	to := make([]int32, fr.w.lanes)
@@ -263,7 +263,7 @@ func labelsOf(text string) []string {
 }
 
 // phis gives the phis at the start of a block their values, all at once, and returns the first other instruction.
-func (fr *frame) phis(block *Block, mask uint64) int32 {
+func (fr *frame) phis(block *block, mask uint64) int32 {
 	at := block.First
 	made := map[string][]value{}
 	for ; at < block.End && fr.f.Insts[at].Op == "phi"; at++ {
@@ -317,7 +317,7 @@ func eachLane(mask uint64, do func(l int)) {
 }
 
 // flow finds where the lanes that part at a block meet: its nearest post-dominator.
-func (x *machine) flow(f *Function) *flow {
+func (x *machine) flow(f *function) *flow {
 	if known := x.flows[f]; known != nil {
 		return known
 	}

@@ -205,7 +205,7 @@ func half(v uint16) float64 {
 }
 
 // step does one instruction for the lanes of a mask.
-func (fr *frame) step(in *Inst, mask uint64) {
+func (fr *frame) step(in *inst, mask uint64) {
 	if do, ok := binaries[in.Op]; ok {
 		list := fr.w.reading(in).list
 		ty := list[0][:typeEnd(list[0])]
@@ -246,13 +246,13 @@ func (fr *frame) step(in *Inst, mask uint64) {
 	}
 }
 
-func (fr *frame) each(in *Inst, mask uint64, do func(l int) value) {
+func (fr *frame) each(in *inst, mask uint64, do func(l int) value) {
 	out := make([]value, fr.w.lanes)
 	eachLane(mask, func(l int) { out[l] = do(l) })
 	fr.set(in.Name, out, mask)
 }
 
-func (fr *frame) compare(in *Inst, mask uint64) {
+func (fr *frame) compare(in *inst, mask uint64) {
 	c, _ := compare(in)
 	_, element := shape(c.ty)
 	n := width(element)
@@ -278,7 +278,7 @@ func holds(p uint8, a, b uint64, n int) bool {
 	return [...]bool{a == b, a != b, a > b, a >= b, a < b, a <= b, x > y, x >= y, x < y, x <= y}[p-32]
 }
 
-func (fr *frame) convert(in *Inst, rest string, mask uint64) {
+func (fr *frame) convert(in *inst, rest string, mask uint64) {
 	source, to, _ := strings.Cut(rest, " to ")
 	a := fr.operand(source, mask)
 	_, from := shape(source[:typeEnd(source)])
@@ -328,7 +328,7 @@ func floatBits(f float64, n int) uint64 {
 	return math.Float64bits(f)
 }
 
-func (fr *frame) element(in *Inst, mask uint64) {
+func (fr *frame) element(in *inst, mask uint64) {
 	list := fr.w.reading(in).list
 	v, at := fr.operand(list[0], mask), fr.operand(list[len(list)-1], mask)
 	if in.Op == "extractelement" {
@@ -356,7 +356,7 @@ func get(b []byte, n int) uint64 {
 }
 
 // touch computes addresses and accesses memory; lanes do so one after the other.
-func (fr *frame) touch(in *Inst, mask uint64) {
+func (fr *frame) touch(in *inst, mask uint64) {
 	list := fr.w.reading(in).list
 	switch in.Op {
 	case "getelementptr":
@@ -418,7 +418,7 @@ func (fr *frame) touch(in *Inst, mask uint64) {
 }
 
 // callee calls a function, of the module or of the GPU.
-func (fr *frame) callee(in *Inst, mask uint64) {
+func (fr *frame) callee(in *inst, mask uint64) {
 	name := callee(in)
 	var args [][]value
 	for _, a := range fr.w.reading(in).args {

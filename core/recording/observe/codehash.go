@@ -16,18 +16,13 @@ const (
 	doesOther
 )
 
-// CodeHash is a hash over what a site computes, alike whether its code is PTX or LLVM IR, whichever version of a compiler printed it. It
+// Of is a hash over what a site computes, alike whether its code is PTX or LLVM IR, whichever version of a compiler printed it. It
 // holds what all of these agree on: whether lanes decide, store or do something atomic; whether a compare asks for equality or for an
 // order, of integers or of floats, in 64 bits or fewer; and from what its operands are made, as a set: arguments by position, numbers of
 // threads and blocks, loads, atomics, other lanes. Lines, names, opcodes, constants and the order of operands do not count, for the last
 // stages of a compiler change all of these. docs/formats/prlx-sites.md has it byte by byte. 0 is no hash.
 //
 // ty is the type of what is compared, "" where nothing is.
-func CodeHash[V comparable](c Code[V], kind site.Kind, compare site.Compare, ty string, operands ...V) uint32 {
-	return NewHashes(c).Of(kind, compare, ty, operands...)
-}
-
-// Of is the CodeHash of a site.
 func (s *Hashes[V]) Of(kind site.Kind, compare site.Compare, ty string, operands ...V) uint32 {
 	h := fnv.New64a()
 	h.Write([]byte{does(kind), asks(compare), wide(compare, ty)})

@@ -25,7 +25,7 @@ type Place struct {
 
 // Kernel reports whether a kernel is wanted.
 func (f *Filter) Kernel(name string) bool {
-	return len(f.Kernels) == 0 || slices.ContainsFunc(f.Kernels, func(p string) bool { return Named(p, name) })
+	return len(f.Kernels) == 0 || slices.ContainsFunc(f.Kernels, func(p string) bool { return named(p, name) })
 }
 
 // Site reports whether a site is wanted: its kind and a place of its chain are.
@@ -51,28 +51,28 @@ func (p *Place) holds(at *site.Frame) bool {
 		return false
 	}
 	if p.Function != "" {
-		return Named(p.Function, at.Function)
+		return named(p.Function, at.Function)
 	}
 	return p.First <= at.Line && at.Line <= p.Last
 }
 
-// Named reports whether a pattern fits a name: with * and ? as a whole, without them also inside of it, as PRLX_FILTER has it.
-func Named(pattern, name string) bool {
+// named reports whether a pattern fits a name: with * and ? as a whole, without them also inside of it, as PRLX_FILTER has it.
+func named(pattern, name string) bool {
 	return matches(pattern, name) || pattern != "" && !strings.ContainsAny(pattern, "*?") && strings.Contains(name, pattern)
 }
 
 // Warps are warps of a launch, as ranges that ascend and do not touch. None at all is every warp.
-type Warps []WarpRange
+type Warps []warpRange
 
-// WarpRange is a range of warps, both ends included.
-type WarpRange [2]uint64
+// warpRange is a range of warps, both ends included.
+type warpRange [2]uint64
 
 // Has reports whether a warp is among them.
 func (w Warps) Has(number uint64) bool {
 	if len(w) == 0 {
 		return true
 	}
-	i, found := slices.BinarySearchFunc(w, number, func(r WarpRange, n uint64) int {
+	i, found := slices.BinarySearchFunc(w, number, func(r warpRange, n uint64) int {
 		switch {
 		case r[1] < n:
 			return -1

@@ -100,7 +100,7 @@ func NewArena(l *Launch, r *Record, names []string, memory []byte) (*Arena, erro
 	}
 	table.NameArguments(names)
 	plan := arena.Plan{
-		Warps: l.Warps(), Events: mode != warptrace.ModeDigest, Budget: uint64(r.EventsPerWarp), Lanes: l.Lanes,
+		Warps: l.warps(), Events: mode != warptrace.ModeDigest, Budget: uint64(r.EventsPerWarp), Lanes: l.Lanes,
 		Sought: uint32(len(table.Sought)), Sites: uint32(len(table.Sites)), Operands: mode == warptrace.ModeValues, Depth: in.Depth,
 	}
 	for _, sum := range table.Sums {

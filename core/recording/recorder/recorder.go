@@ -83,8 +83,8 @@ func (l *Launch) warpsPerBlock() uint32 {
 	return (l.Block[0]*l.Block[1]*l.Block[2] + l.lanes() - 1) / l.lanes()
 }
 
-// Warps are those of the whole launch.
-func (l *Launch) Warps() uint64 {
+// warps are those of the whole launch.
+func (l *Launch) warps() uint64 {
 	return uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2]) * uint64(l.warpsPerBlock())
 }
 
@@ -137,7 +137,7 @@ func New(l *Launch, r *Record, sites *site.Table, means warptrace.Means) (*Recor
 	digest := ArgumentDigest(l.Arguments)
 	header := warptrace.Header{
 		Version: 2, Kernel: l.Kernel, KernelHash: warptrace.Hash64(l.Kernel), ModuleHash: l.ModuleHash, Grid: l.Grid, Cluster: l.Cluster,
-		Block: l.Block, WaveSize: int(l.lanes()), WarpsPerBlock: l.warpsPerBlock(), WarpSlots: l.Warps(), EventsPerWarp: r.EventsPerWarp,
+		Block: l.Block, WaveSize: int(l.lanes()), WarpsPerBlock: l.warpsPerBlock(), WarpSlots: l.warps(), EventsPerWarp: r.EventsPerWarp,
 		Arch: l.Arch, ArchNumber: l.ArchNumber, Launch: l.Number, ArgumentDigest: digest, Arguments: l.Arguments, Mode: mode,
 		Means: means, Keep: r.Instrumented.keep(), SampleRate: r.Instrumented.rate(), Taken: true, Producer: l.Producer,
 		Origin: l.Origin,
@@ -156,7 +156,7 @@ func New(l *Launch, r *Record, sites *site.Table, means warptrace.Means) (*Recor
 		rec.out.Abort()
 		return nil, err
 	}
-	rec.notes(l.Warps())
+	rec.notes(l.warps())
 	return rec, nil
 }
 

@@ -11,7 +11,7 @@ func (s *Solver) Open(a, b []uint32, open Open, budget Budget) (Script, Cost) {
 		return s.Shortest(a, b, budget)
 	}
 	if budget.Steps <= 0 {
-		budget.Steps = DefaultSteps
+		budget.Steps = defaultSteps
 	}
 	s.edits = s.edits[:0]
 	head := CommonPrefix(a, b)

@@ -18,7 +18,7 @@ type Cost struct {
 	Minimal bool  // no script costs less; false: the budget did not suffice to know
 }
 
-// Budget bounds the work on one pair of sequences. The zero Budget is DefaultSteps.
+// Budget bounds the work on one pair of sequences. The zero Budget is defaultSteps.
 type Budget struct {
 	// Steps is the number of machine words of the table of matches that may be computed, at about 1.5 ns each. Beyond it the
 	// sequences are aligned window by window, in time proportional to their length.
@@ -29,11 +29,11 @@ type Budget struct {
 	Stop func() bool
 }
 
-// DefaultSteps is the budget that the zero Budget stands for, a few tenths of a second.
-const DefaultSteps = int64(1) << 27
+// defaultSteps is the budget that the zero Budget stands for, a few tenths of a second.
+const defaultSteps = int64(1) << 27
 
-// MaxLen is the length of the longest sequence that is aligned.
-const MaxLen = math.MaxInt32 / 4
+// maxLen is the length of the longest sequence that is aligned.
+const maxLen = math.MaxInt32 / 4
 
 // Shortest returns a shortest script that turns a into b by deleting and inserting, as far as the budget goes.
 func Shortest(a, b []uint32, budget Budget) (Script, Cost) {
@@ -57,11 +57,11 @@ type Solver struct {
 // with a table of matches, 64 cells a machine word, of which only the diagonals are computed that a script of the distance found
 // can reach: that proves the script minimal.
 func (s *Solver) Shortest(a, b []uint32, budget Budget) (Script, Cost) {
-	if len(a) > MaxLen || len(b) > MaxLen {
+	if len(a) > maxLen || len(b) > maxLen {
 		panic("script: a sequence is longer than MaxLen")
 	}
 	if budget.Steps <= 0 {
-		budget.Steps = DefaultSteps
+		budget.Steps = defaultSteps
 	}
 	s.edits = s.edits[:0]
 	head := CommonPrefix(a, b)

@@ -20,7 +20,7 @@ func Find(dir string) (path string, ok bool) {
 			continue
 		}
 		candidates := []string{
-			filepath.Join(start, MapName), filepath.Join(start, "build", MapName), filepath.Join(start, "..", "build", MapName),
+			filepath.Join(start, mapName), filepath.Join(start, "build", mapName), filepath.Join(start, "..", "build", mapName),
 		}
 		absolute, err := filepath.Abs(start)
 		for range parents {
@@ -28,7 +28,7 @@ func Find(dir string) (path string, ok bool) {
 				break
 			}
 			absolute = filepath.Dir(absolute)
-			candidates = append(candidates, filepath.Join(absolute, MapName))
+			candidates = append(candidates, filepath.Join(absolute, mapName))
 		}
 		for _, c := range candidates {
 			if info, err := os.Stat(c); err == nil && info.Mode().IsRegular() {

@@ -8,19 +8,13 @@ type Variant uint8
 // The variants. They agree on names in ASCII.
 const (
 	SignExtended Variant = 0 // the compiler pass: bytes are signed characters
-	ZeroExtended Variant = 1 // the NVBit writer
+	zeroExtended Variant = 1 // the NVBit writer
 )
 
 const (
 	fnvBasis32 = 2166136261
 	fnvPrime32 = 16777619
 )
-
-// HashID returns the id of format v1: FNV-1a-32 over "file:function:line:column:kind", or over "function:kind:ordN" when neither
-// line nor column is known. file is the name as the debug information spells it, without its directory.
-func HashID(file, function string, line, column uint32, kind Kind, ordinal int, v Variant) uint32 {
-	return hash32(v, idText(file, function, line, column, kind, ordinal))
-}
 
 func idText(file, function string, line, column uint32, kind Kind, ordinal int) []byte {
 	if line == 0 && column == 0 {

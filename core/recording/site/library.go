@@ -9,8 +9,8 @@ import (
 // A recording may come from another machine, so they are known by their names, wherever they were installed.
 var libraryFolders = []string{"triton/language/", "torch/_inductor/runtime/"}
 
-// NoLibrary, as the only pattern of libraries, says that no file is one: places are then the innermost frames.
-const NoLibrary = "none"
+// noLibrary, as the only pattern of libraries, says that no file is one: places are then the innermost frames.
+const noLibrary = "none"
 
 // libraries says which files belong to a library, with an answer for each file that was asked about.
 type libraries struct {
@@ -20,7 +20,7 @@ type libraries struct {
 }
 
 func newLibraries(patterns []string) *libraries {
-	return &libraries{more: patterns, none: len(patterns) == 1 && patterns[0] == NoLibrary, known: make(map[string]bool)}
+	return &libraries{more: patterns, none: len(patterns) == 1 && patterns[0] == noLibrary, known: make(map[string]bool)}
 }
 
 // has reports whether a file belongs to a library: it lies in a folder of one, or a pattern names it, its last element or a folder
@@ -74,7 +74,7 @@ func User(chain []Frame) *Frame {
 }
 
 // WithLibraries is the table whose sites name the innermost frame outside of libraries: of those that are known by name, and of files
-// that a pattern means: a glob over the path or its last element, or a folder. The one pattern NoLibrary turns them all off.
+// that a pattern means: a glob over the path or its last element, or a folder. The one pattern noLibrary turns them all off.
 func (t *Table) WithLibraries(patterns []string) *Table {
 	if t == nil {
 		return nil

@@ -42,7 +42,7 @@ func TestTheUsersLineNamesASite(t *testing.T) {
 
 func TestATableWithLibrariesLeavesTheOtherAsItWas(t *testing.T) {
 	one := NewTable([]Site{{ID: 7, Key: 9, Chain: []Frame{placed("/x/triton/language/standard.py", 1), placed("k.py", 2)}}})
-	two := one.WithLibraries([]string{NoLibrary})
+	two := one.WithLibraries([]string{noLibrary})
 	if got := FormatLocation(one.At(0)); got != "k.py:k:2:0" {
 		t.Errorf("the first table names %s, want k.py:k:2:0", got)
 	}

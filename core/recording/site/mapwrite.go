@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// MapName is what site maps are called, here and by other tools.
-const MapName = "prlx-sites.json"
+// mapName is what site maps are called, here and by other tools.
+const mapName = "prlx-sites.json"
 
 // WriteMap writes a site map, one site a line. Fields that other tools do not know are written only where they say something.
 func WriteMap(w io.Writer, t *Table) error {

@@ -6,31 +6,19 @@ import (
 	"strconv"
 )
 
-// How says by what two sites of different builds were taken for the same.
-type How uint8
+// how says by what two sites of different builds were taken for the same.
+type how uint8
 
 // The ways, from the surest to the weakest.
 const (
-	Unmatched   How = iota
-	ByKey           // the same key: same functions, locations, kind and occurrence, and what stands around agrees
-	ByCode          // the same computation; functions, files and lines may be others
-	ByLines         // the same chain of functions, files and lines; the columns moved
-	ByOrder         // the same chain of functions and files; the lines moved, the order stayed
-	ByFunctions     // the same chain of functions; the file has another name, the order stayed
-	ByOrdinal       // the same function, kind and ordinal (format v1)
+	unmatched   how = iota
+	byKey           // the same key: same functions, locations, kind and occurrence, and what stands around agrees
+	byCode          // the same computation; functions, files and lines may be others
+	byLines         // the same chain of functions, files and lines; the columns moved
+	byOrder         // the same chain of functions and files; the lines moved, the order stayed
+	byFunctions     // the same chain of functions; the file has another name, the order stayed
+	byOrdinal       // the same function, kind and ordinal (format v1)
 )
-
-var howNames = [...]string{
-	Unmatched: "unmatched", ByKey: "key", ByCode: "code", ByLines: "lines", ByOrder: "order", ByFunctions: "functions", ByOrdinal: "ordinal",
-}
-
-// String returns the spelling in documents.
-func (h How) String() string {
-	if int(h) < len(howNames) {
-		return howNames[h]
-	}
-	return "how-" + itoa(uint64(h))
-}
 
 // MatchOptions shape a Mapping. The zero value is what most want.
 type MatchOptions struct {
@@ -40,7 +28,7 @@ type MatchOptions struct {
 // Mapping relates the sites of two builds of a kernel, A and B. Every site has one partner at most.
 type Mapping struct {
 	aToB, bToA []int32
-	how        []How  // by site of A
+	how        []how  // by site of A
 	ambiguous  []bool // by site of A
 	moved      []bool // by site of A
 }
@@ -54,7 +42,7 @@ type Mapping struct {
 // match that had an equally good alternative is marked ambiguous.
 func Match(a, b *Table, opt MatchOptions) *Mapping {
 	m := &matcher{a: a, b: b, names: interner{}, Mapping: &Mapping{
-		aToB: filled(a.Len()), bToA: filled(b.Len()), how: make([]How, a.Len()), ambiguous: make([]bool, a.Len()), moved: make([]bool, a.Len()),
+		aToB: filled(a.Len()), bToA: filled(b.Len()), how: make([]how, a.Len()), ambiguous: make([]bool, a.Len()), moved: make([]bool, a.Len()),
 	}}
 	if opt.Ordinals {
 		m.byOrdinal(func(*Site) bool { return true })
@@ -65,9 +53,9 @@ func Match(a, b *Table, opt MatchOptions) *Mapping {
 		m.byCode()
 		return m.Mapping
 	}
-	m.aligned(ByOrder, func(*Site) bool { return true }, func(*Site) bool { return true }, func(s *Site) string { return chainText(s, withFiles) })
+	m.aligned(byOrder, func(*Site) bool { return true }, func(*Site) bool { return true }, func(s *Site) string { return chainText(s, withFiles) })
 	// Another file is believed only where the other build has none of this name.
-	m.aligned(ByFunctions, notIn(m.b), notIn(m.a), func(s *Site) string { return chainText(s, 0) })
+	m.aligned(byFunctions, notIn(m.b), notIn(m.a), func(s *Site) string { return chainText(s, 0) })
 	m.byKey()
 	m.byOrdinal(withoutLine)
 	return m.Mapping
@@ -86,25 +74,8 @@ func partner(of []int32, local int) (int, bool) {
 	return int(of[local]), true
 }
 
-// How says by what a site of A was matched, and whether something else would have been as good.
-func (m *Mapping) How(local int) (how How, ambiguous bool) {
-	if local < 0 || local >= len(m.how) {
-		return Unmatched, false
-	}
-	return m.how[local], m.ambiguous[local]
-}
-
 // Moved reports whether a site of A stands in another order among the sites of B. That is known of sites with shapes only.
 func (m *Mapping) Moved(local int) bool { return local >= 0 && local < len(m.moved) && m.moved[local] }
-
-// Counts says how many sites of A were matched in each way; index it with a How.
-func (m *Mapping) Counts() [ByOrdinal + 1]int {
-	var n [ByOrdinal + 1]int
-	for _, h := range m.how {
-		n[h]++
-	}
-	return n
-}
 
 // Ambiguous lists the sites of A whose match had an equally good alternative, ascending.
 func (m *Mapping) Ambiguous() []int {
@@ -149,7 +120,7 @@ func filled(n int) []int32 {
 	return out
 }
 
-func (m *matcher) pair(i, j int, how How, ambiguous bool) {
+func (m *matcher) pair(i, j int, how how, ambiguous bool) {
 	m.aToB[i], m.bToA[j] = int32(j), int32(i)
 	m.how[i], m.ambiguous[i] = how, ambiguous
 }
@@ -159,7 +130,7 @@ func (m *matcher) byKey() {
 	for i := range m.a.Len() {
 		s := m.a.At(i)
 		if j, ok := m.b.ByKey(s.Key); ok && s.Key != 0 && m.aToB[i] < 0 && m.bToA[j] < 0 && withoutLine(s) && withoutLine(m.b.At(j)) {
-			m.pair(i, j, ByKey, false)
+			m.pair(i, j, byKey, false)
 		}
 	}
 }
@@ -254,7 +225,7 @@ func (m *matcher) byOrdinal(want func(*Site) bool) {
 			continue
 		}
 		if j, ok := theirs[of(s)]; ok && m.bToA[j] < 0 {
-			m.pair(i, j, ByOrdinal, false)
+			m.pair(i, j, byOrdinal, false)
 		}
 	}
 }

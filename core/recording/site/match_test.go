@@ -25,7 +25,7 @@ func (b *build) table() *Table {
 }
 
 // check compares a mapping with the names: every name of both builds is matched in one of the ways, others are not matched at all.
-func check(t *testing.T, what string, a, b *build, m *Mapping, ways ...How) {
+func check(t *testing.T, what string, a, b *build, m *Mapping, ways ...how) {
 	t.Helper()
 	for i, name := range a.names {
 		j, ok := m.AtoB(i)
@@ -34,7 +34,7 @@ func check(t *testing.T, what string, a, b *build, m *Mapping, ways ...How) {
 			t.Errorf("%s: %s became site %d (%v), want %d", what, name, j, ok, want)
 		}
 		how, _ := m.How(i)
-		if ok && !slices.Contains(ways, how) || !ok && how != Unmatched {
+		if ok && !slices.Contains(ways, how) || !ok && how != unmatched {
 			t.Errorf("%s: %s was matched by %s, want one of %s", what, name, how, ways)
 		}
 		if ok {
@@ -86,8 +86,8 @@ func TestUnchangedSitesMatchByKey(t *testing.T) {
 	a := kernelOf(60, r)
 	same := a.changed(func(_ int, f *Frame) { f.File = "/elsewhere/" + fileBase(f.File) })
 	m := Match(a.table(), same.table(), MatchOptions{})
-	check(t, "another directory", a, same, m, ByKey)
-	if n := m.Counts(); n[ByKey] != 60 || len(m.UnmatchedA())+len(m.UnmatchedB())+len(m.Ambiguous()) != 0 {
+	check(t, "another directory", a, same, m, byKey)
+	if n := m.Counts(); n[byKey] != 60 || len(m.UnmatchedA())+len(m.UnmatchedB())+len(m.Ambiguous()) != 0 {
 		t.Errorf("counts %v, unmatched %v and %v, ambiguous %v", n, m.UnmatchedA(), m.UnmatchedB(), m.Ambiguous())
 	}
 }
@@ -95,7 +95,7 @@ func TestUnchangedSitesMatchByKey(t *testing.T) {
 func TestMovedColumnsMatchByLines(t *testing.T) {
 	a := kernelOf(60, rand.New(rand.NewPCG(2, 1)))
 	b := a.changed(func(_ int, f *Frame) { f.Column += 4 })
-	check(t, "columns", a, b, Match(a.table(), b.table(), MatchOptions{}), ByLines)
+	check(t, "columns", a, b, Match(a.table(), b.table(), MatchOptions{}), byLines)
 }
 
 func TestMovedLinesMatchInOrder(t *testing.T) {
@@ -107,12 +107,12 @@ func TestMovedLinesMatchInOrder(t *testing.T) {
 			}
 		})
 		m := Match(a.table(), b.table(), MatchOptions{})
-		check(t, fmt.Sprint("lines, seed ", seed), a, b, m, ByOrder)
+		check(t, fmt.Sprint("lines, seed ", seed), a, b, m, byOrder)
 		if x := m.Ambiguous(); len(x) > 0 {
 			t.Errorf("seed %d: sites %v are ambiguous, all moved together", seed, x)
 		}
 		renamed := b.changed(func(_ int, f *Frame) { f.File = "c" + fmt.Sprint(seed) + ".py" })
-		check(t, fmt.Sprint("another file, seed ", seed), a, renamed, Match(a.table(), renamed.table(), MatchOptions{}), ByFunctions)
+		check(t, fmt.Sprint("another file, seed ", seed), a, renamed, Match(a.table(), renamed.table(), MatchOptions{}), byFunctions)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestNewAndMissingSitesAreNotMatched(t *testing.T) {
 			b.add("new", Site{Kind: Branch, Chain: []Frame{at("k", "k.cu", s.Chain[0].Line+2, 9)}, Text: "icmp 9"})
 		}
 	}
-	check(t, "one gone, one new", a, b, Match(a.table(), b.table(), MatchOptions{}), ByOrder)
+	check(t, "one gone, one new", a, b, Match(a.table(), b.table(), MatchOptions{}), byOrder)
 }
 
 func TestAmbiguousMatchesAreMarked(t *testing.T) {
@@ -152,7 +152,7 @@ func TestAmbiguousMatchesAreMarked(t *testing.T) {
 		b.add(fmt.Sprint("b", i), Site{Kind: Branch, Chain: []Frame{at("k", "k.cu", uint32(101+10*i), 5)}})
 	}
 	m := Match(a.table(), b.table(), MatchOptions{})
-	if n := m.Counts(); n[ByOrder] != 2 || len(m.Ambiguous()) == 0 {
+	if n := m.Counts(); n[byOrder] != 2 || len(m.Ambiguous()) == 0 {
 		t.Errorf("two equal sites among three: counts %v, ambiguous %v", n, m.Ambiguous())
 	}
 	if len(m.UnmatchedB()) != 1 {
@@ -191,7 +191,7 @@ func TestOrdinalsMatchWhatHasNoLine(t *testing.T) {
 			t.Errorf("by ordinals alone, site %d became %d (%v), want %d", i, j, ok, want)
 		}
 	}
-	if how, _ := m.How(0); how != ByOrdinal {
+	if how, _ := m.How(0); how != byOrdinal {
 		t.Errorf("matched by %s", how)
 	}
 }
@@ -203,7 +203,7 @@ func TestLargeGroupsStayWithinTheirBudget(t *testing.T) {
 	}
 	b := a.changed(func(_ int, f *Frame) { f.Line += 100_000 })
 	m := Match(a.table(), b.table(), MatchOptions{})
-	check(t, "six thousand sites", a, b, m, ByOrder)
+	check(t, "six thousand sites", a, b, m, byOrder)
 }
 
 func TestMatchOfNothing(t *testing.T) {
@@ -225,7 +225,7 @@ func TestShiftedSitesThatLookAlikeStayThemselves(t *testing.T) {
 				}
 				b := a.changed(func(_ int, f *Frame) { f.Line += shift })
 				m := Match(a.table(), b.table(), MatchOptions{})
-				check(t, fmt.Sprintf("%d sites %q, shifted by %d", n, text, shift), a, b, m, ByOrder)
+				check(t, fmt.Sprintf("%d sites %q, shifted by %d", n, text, shift), a, b, m, byOrder)
 			}
 		}
 	}
@@ -252,7 +252,7 @@ func TestEqualCodeIsTheSameInAnyFile(t *testing.T) {
 		b.sites[2+i].Chain = append([]Frame{at("helper", "h.py", 7, 3)}, b.sites[2+i].Chain...)
 	}
 	m := Match(a.table(), b.table(), MatchOptions{})
-	check(t, "another file, a helper", a, b, m, ByCode, ByKey, ByLines)
+	check(t, "another file, a helper", a, b, m, byCode, byKey, byLines)
 	if len(m.Ambiguous()) > 0 {
 		t.Errorf("ambiguous: %v", m.Ambiguous())
 	}
@@ -312,4 +312,33 @@ func TestChangedCodeInANewHelperIsPairedInOrder(t *testing.T) {
 	if j, ok := Match(a.table(), b.table(), MatchOptions{}).AtoB(3); ok {
 		t.Errorf("another instruction of a helper became %d", j)
 	}
+}
+
+var howNames = [...]string{
+	unmatched: "unmatched", byKey: "key", byCode: "code", byLines: "lines", byOrder: "order", byFunctions: "functions", byOrdinal: "ordinal",
+}
+
+// String returns the spelling in documents.
+func (h how) String() string {
+	if int(h) < len(howNames) {
+		return howNames[h]
+	}
+	return "how-" + itoa(uint64(h))
+}
+
+// How says by what a site of A was matched, and whether something else would have been as good.
+func (m *Mapping) How(local int) (how how, ambiguous bool) {
+	if local < 0 || local >= len(m.how) {
+		return unmatched, false
+	}
+	return m.how[local], m.ambiguous[local]
+}
+
+// Counts says how many sites of A were matched in each way; index it with a How.
+func (m *Mapping) Counts() [byOrdinal + 1]int {
+	var n [byOrdinal + 1]int
+	for _, h := range m.how {
+		n[h]++
+	}
+	return n
 }

@@ -53,7 +53,7 @@ func (n interner) traits(t *Table) traits {
 func (m *matcher) byCode() {
 	if slices.Equal(m.ta.exact, m.tb.exact) {
 		for i := range m.aToB {
-			m.pair(i, i, m.sure(i, i, ByCode), false)
+			m.pair(i, i, m.sure(i, i, byCode), false)
 		}
 		return
 	}
@@ -117,7 +117,7 @@ func (m *matcher) once(as, bs []int, ofA, ofB func(int) int32) (pairs [][2]int) 
 
 func (m *matcher) fix(pairs [][2]int) {
 	for _, p := range pairs {
-		m.pair(p[0], p[1], m.sure(p[0], p[1], ByCode), false)
+		m.pair(p[0], p[1], m.sure(p[0], p[1], byCode), false)
 	}
 }
 
@@ -161,7 +161,7 @@ func (m *matcher) pieces(as, bs []int, fixed [][2]int) {
 		pieceA, freeA := m.piece(fromA, toA, m.aToB, k > 0, k < len(fixed))
 		pieceB, freeB := m.piece(fromB, toB, m.bToA, k > 0, k < len(fixed))
 		if freeA > 0 && freeB > 0 {
-			m.align(ByOrder, pieceA, pieceB)
+			m.align(byOrder, pieceA, pieceB)
 		}
 	}
 }
@@ -195,7 +195,7 @@ func (m *matcher) leftovers(ofA, ofB func(int) int32, repeated bool) {
 	}
 	for _, i := range as {
 		if queue := free[ofA(i)]; m.aToB[i] < 0 && len(queue) > 0 {
-			m.pair(i, queue[0], m.sure(i, queue[0], ByCode), len(queue) > 1)
+			m.pair(i, queue[0], m.sure(i, queue[0], byCode), len(queue) > 1)
 			free[ofA(i)] = queue[1:]
 		}
 	}

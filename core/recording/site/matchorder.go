@@ -27,14 +27,14 @@ const (
 const weightFixed = int64(1) << 12
 
 // aligned pairs sites of equal texts in their order.
-func (m *matcher) aligned(how How, wantA, wantB func(*Site) bool, text func(*Site) string) {
+func (m *matcher) aligned(how how, wantA, wantB func(*Site) bool, text func(*Site) string) {
 	theirs := groups(m.b, m.bToA, wantB, text)
 	for key, ours := range groups(m.a, m.aToB, wantA, text) {
 		switch g := theirs[key]; {
 		case len(g) == 0:
 		case m.sameKeys(ours, g):
 			for k := range ours {
-				m.pair(ours[k], g[k], ByKey, false)
+				m.pair(ours[k], g[k], byKey, false)
 			}
 		default:
 			m.align(how, ours, g)
@@ -43,7 +43,7 @@ func (m *matcher) aligned(how How, wantA, wantB func(*Site) bool, text func(*Sit
 }
 
 // align pairs the sites of one function, or of a piece of the code, each side in its order.
-func (m *matcher) align(how How, as, bs []int) {
+func (m *matcher) align(how how, as, bs []int) {
 	if len(as)*len(bs) > maxAlign {
 		as, bs = m.endsFirst(how, as, bs)
 	}
@@ -64,7 +64,7 @@ func (m *matcher) align(how How, as, bs []int) {
 }
 
 // endsFirst pairs the beginnings and the ends of two lists that have the same instructions, and returns what lies between.
-func (m *matcher) endsFirst(how How, as, bs []int) (restA, restB []int) {
+func (m *matcher) endsFirst(how how, as, bs []int) (restA, restB []int) {
 	same := func(i, j int) bool {
 		return m.ta.exact[i] == m.tb.exact[j] && m.ta.chain[i] == m.tb.chain[j]
 	}
@@ -101,7 +101,7 @@ func (m *matcher) sameKeys(as, bs []int) bool {
 func (m *matcher) keysFirst(as, bs []int) (restA, restB []int) {
 	for _, i := range as {
 		if j, ok := m.b.ByKey(m.a.At(i).Key); ok && m.a.At(i).Key != 0 && m.bToA[j] < 0 {
-			m.pair(i, j, ByKey, false)
+			m.pair(i, j, byKey, false)
 		} else {
 			restA = append(restA, i)
 		}
@@ -115,15 +115,15 @@ func (m *matcher) keysFirst(as, bs []int) (restA, restB []int) {
 }
 
 // sure is the surest way in which a pair that was found by its order can be said to be matched.
-func (m *matcher) sure(i, j int, how How) How {
+func (m *matcher) sure(i, j int, how how) how {
 	x, y := m.a.At(i), m.b.At(j)
 	switch {
 	case x.Key != 0 && x.Key == y.Key:
-		return ByKey
+		return byKey
 	case chainText(x, withFiles|withLines) == chainText(y, withFiles|withLines):
-		return ByLines
+		return byLines
 	case x.Shape != 0 && m.ta.exact[i] == m.tb.exact[j]:
-		return ByCode
+		return byCode
 	}
 	return how
 }
@@ -180,7 +180,7 @@ func (l *alignment) forward() {
 }
 
 // take walks the best alignment, and then pairs what it says: a pair that is made changes scores.
-func (l *alignment) take(how How) {
+func (l *alignment) take(how how) {
 	type found struct {
 		i, j      int
 		ambiguous bool

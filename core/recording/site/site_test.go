@@ -21,14 +21,14 @@ func TestIDsAreHashesOfLocations(t *testing.T) {
 		h.Write([]byte(text))
 		return h.Sum32()
 	}
-	for _, v := range []Variant{SignExtended, ZeroExtended} {
-		if got, want := HashID("a.cu", "_Z4stepPf", 12, 7, Atomic, 3, v), hash("a.cu:_Z4stepPf:12:7:2"); got != want {
+	for _, v := range []Variant{SignExtended, zeroExtended} {
+		if got, want := hashID("a.cu", "_Z4stepPf", 12, 7, Atomic, 3, v), hash("a.cu:_Z4stepPf:12:7:2"); got != want {
 			t.Errorf("variant %d: %#x, want %#x", v, got, want)
 		}
-		if got, want := HashID("a.cu", "_Z4stepPf", 12, 0, GlobalStore, 3, v), hash("a.cu:_Z4stepPf:12:0:6"); got != want {
+		if got, want := hashID("a.cu", "_Z4stepPf", 12, 0, GlobalStore, 3, v), hash("a.cu:_Z4stepPf:12:0:6"); got != want {
 			t.Errorf("variant %d, no column: %#x, want %#x", v, got, want)
 		}
-		if got, want := HashID("a.cu", "_Z4stepPf", 0, 0, Branch, 11, v), hash("_Z4stepPf:0:ord11"); got != want {
+		if got, want := hashID("a.cu", "_Z4stepPf", 0, 0, Branch, 11, v), hash("_Z4stepPf:0:ord11"); got != want {
 			t.Errorf("variant %d, no line: %#x, want %#x", v, got, want)
 		}
 	}
@@ -45,10 +45,10 @@ func TestIDVariantsDifferBeyondASCII(t *testing.T) {
 	}
 	zero := fnv.New32a()
 	zero.Write([]byte("größe.cu:k:1:1:0"))
-	if got := HashID("größe.cu", "k", 1, 1, Branch, 0, SignExtended); got != signed {
+	if got := hashID("größe.cu", "k", 1, 1, Branch, 0, SignExtended); got != signed {
 		t.Errorf("sign-extended: %#x, want %#x", got, signed)
 	}
-	if got := HashID("größe.cu", "k", 1, 1, Branch, 0, ZeroExtended); got != zero.Sum32() || got == signed {
+	if got := hashID("größe.cu", "k", 1, 1, Branch, 0, zeroExtended); got != zero.Sum32() || got == signed {
 		t.Errorf("zero-extended: %#x, want %#x, and not %#x", got, zero.Sum32(), signed)
 	}
 }
@@ -76,7 +76,7 @@ func TestAssignerReusesIDsAndAdvancesOrdinals(t *testing.T) {
 		if ordinal != s.ordinal || isNew != s.isNew {
 			t.Errorf("step %d: ordinal %d, new %v; want %d, %v", i, ordinal, isNew, s.ordinal, s.isNew)
 		}
-		if want := HashID(s.at.File, s.at.Function, s.at.Line, s.at.Column, s.kind, ordinal, SignExtended); id != want {
+		if want := hashID(s.at.File, s.at.Function, s.at.Line, s.at.Column, s.kind, ordinal, SignExtended); id != want {
 			t.Errorf("step %d: id %#x, want %#x", i, id, want)
 		}
 		for k, other := range ids {
@@ -97,7 +97,7 @@ func collision(t *testing.T) (x, y Frame) {
 	for line := uint32(1); line < 3000; line++ {
 		for column := uint32(1); column < 200; column++ {
 			f := at("k", "a.cu", line, column)
-			id := HashID(f.File, f.Function, line, column, Branch, 0, SignExtended)
+			id := hashID(f.File, f.Function, line, column, Branch, 0, SignExtended)
 			if first, ok := seen[id]; ok {
 				return first, f
 			}
@@ -331,16 +331,16 @@ func TestFindLooksAroundTheRecording(t *testing.T) {
 	if got, ok := Find(deep); ok {
 		t.Fatalf("found %s where there is none", got)
 	}
-	put(filepath.Join(root, MapName)) // six above
+	put(filepath.Join(root, mapName)) // six above
 	if got, ok := Find(deep); ok {
 		t.Errorf("found %s, too far above", got)
 	}
 	for _, want := range []string{ // from the last resort to the first
-		MapName, // in the current directory
-		filepath.Join(root, "1", MapName),
-		filepath.Join(root, "1", "2", "3", "4", "5", "build", MapName),
-		filepath.Join(deep, "build", MapName),
-		filepath.Join(deep, MapName),
+		mapName, // in the current directory
+		filepath.Join(root, "1", mapName),
+		filepath.Join(root, "1", "2", "3", "4", "5", "build", mapName),
+		filepath.Join(deep, "build", mapName),
+		filepath.Join(deep, mapName),
 	} {
 		put(want)
 		got, ok := Find(deep)
@@ -349,4 +349,10 @@ func TestFindLooksAroundTheRecording(t *testing.T) {
 			t.Errorf("found %s, want %s", got, want)
 		}
 	}
+}
+
+// hashID returns the id of a site in format v1: FNV-1a-32 over "file:function:line:column:kind", or over "function:kind:ordN" when neither
+// line nor column is known. file is the name as the debug information spells it, without its directory.
+func hashID(file, function string, line, column uint32, kind Kind, ordinal int, v Variant) uint32 {
+	return hash32(v, idText(file, function, line, column, kind, ordinal))
 }

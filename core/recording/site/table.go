@@ -45,7 +45,7 @@ func (t *Table) ByID(id uint32) (int, bool) {
 	return i, ok
 }
 
-// ByKey finds a site by its key of format v2.
+// byKey finds a site by its key of format v2.
 func (t *Table) ByKey(k Key) (int, bool) {
 	if t == nil {
 		return 0, false

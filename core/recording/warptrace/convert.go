@@ -25,18 +25,18 @@ type ConvertReport struct {
 	From, To      int // format versions
 	Warps, Events int64
 	Sites         *site.Table   // as the file that was written knows them: for v1, what a site map must hold
-	Lost          []ConvertLoss // what has no place in the format that was written; empty: nothing
+	Lost          []convertLoss // what has no place in the format that was written; empty: nothing
 }
 
-// ConvertLoss is one kind of thing that was left out.
-type ConvertLoss struct {
+// convertLoss is one kind of thing that was left out.
+type convertLoss struct {
 	What  string
 	Count int64
 }
 
 func (r *ConvertReport) lose(what string, count int64) {
 	if count > 0 {
-		r.Lost = append(r.Lost, ConvertLoss{what, count})
+		r.Lost = append(r.Lost, convertLoss{what, count})
 	}
 }
 
@@ -157,7 +157,7 @@ func (c *conversion) toV2(to io.Writer) error {
 		left.give(warp)
 		if h.Version == 1 {
 			if fresh := ids.rename(warp); len(fresh) > 0 {
-				if err := w.AddSites(fresh); err != nil {
+				if err := w.addSites(fresh); err != nil {
 					return err
 				}
 			}
@@ -396,7 +396,7 @@ func (l *v1Losses) count(w *Warp) {
 }
 
 func (c *conversion) listV1Losses(w *V1Writer, more *v1Losses) {
-	for _, l := range []ConvertLoss{
+	for _, l := range []convertLoss{
 		{"events beyond the capacity of their warp", w.counts.events},
 		{"events whose mask was cut to 32 lanes", w.counts.wideMasks},
 		{"events whose value was cut to 32 bits", w.counts.wideValues},

@@ -49,7 +49,7 @@ func (l *leftovers) write(w *V2Writer) error {
 	}
 	for _, number := range l.alone {
 		warp := Warp{WarpInfo: WarpInfo{Warp: number}}
-		for i, to := l.stores.OfWarp(number); i < to; i++ {
+		for i, to := l.stores.ofWarp(number); i < to; i++ {
 			warp.Stores = append(warp.Stores, l.stores.row(i))
 		}
 		if err := w.Append(&warp); err != nil {

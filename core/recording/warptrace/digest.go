@@ -20,11 +20,11 @@ func digestFinish(h uint64) uint64 {
 	return h ^ h>>32
 }
 
-// DigestOf returns the digests of a warp's events: over all columns, and over those that say which way the warp went. keys are the
+// digestOf returns the digests of a warp's events: over all columns, and over those that say which way the warp went. keys are the
 // keys of the sites by local number; every site of the warp must have one.
 //
 // Each column has an accumulator of its own, so that the multiplications of one event do not wait for each other.
-func DigestOf(w *Warp, keys []uint64) (digest, control uint64) {
+func digestOf(w *Warp, keys []uint64) (digest, control uint64) {
 	a1, a2, a3, a4, a5, a6 := uint64(1), uint64(2), uint64(3), uint64(4), uint64(5), uint64(6)
 	n := len(w.Site)
 	kind, dir, aux, types := w.Kind[:n], w.Dir[:n], w.Aux[:n], w.Type[:n]
@@ -41,7 +41,7 @@ func DigestOf(w *Warp, keys []uint64) (digest, control uint64) {
 	return digestFinish(digestJoin(digestJoin(h, a5), a6)), digestFinish(h)
 }
 
-// What is beside the bytes of a value in the shapes of StoredHash and ChunkHash.
+// What is beside the bytes of a value in the shapes of StoredHash and of digests of contents.
 const (
 	NamedPointer    = 1 << 8 // the value is the name of an address (PointerName)
 	AtomicOperation = 1 << 9 // times what an atomic does with its operand (docs/formats/prlx-v2.md); nothing is added for a store
@@ -52,15 +52,12 @@ const (
 // any order.
 func StoredHash(offset, value, shape uint64) uint64 { return HashAt(HashPlace(offset, shape), value) }
 
-// ChunkHash is what 8 bytes of the final contents of an array add to the digest of their chunk: offset is where they begin, a multiple
-// of 8, value has 0 in bytes that were not written, shape a bit for each that was, with NamedPointer where that applies.
-func ChunkHash(offset, value, shape uint64) uint64 { return HashAt(HashPlace(offset, shape), value) }
-
-// HashPlace is the part of StoredHash and ChunkHash that does not depend on the value. It is linear: the place of a sum is the sum of
+// HashPlace is the part of StoredHash, and of what 8 bytes of the final contents of an array add to the digest of their chunk, that does not depend on the value. It is linear: the place of a sum is the sum of
 // the places, modulo 2^64.
 func HashPlace(offset, shape uint64) uint64 { return offset*digestP1 + shape*digestP4 }
 
-// HashAt completes StoredHash and ChunkHash.
+// HashAt completes them. Of contents, the place is where the 8 bytes begin, a multiple of 8, and as shape a bit for each byte that was written,
+// with NamedPointer where that applies; the value has 0 in bytes that were not written.
 func HashAt(place, value uint64) uint64 {
 	x := place + value*digestP2
 	x = (x ^ x>>32) * digestP3

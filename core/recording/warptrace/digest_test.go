@@ -10,7 +10,7 @@ func TestDigestValues(t *testing.T) {
 	var w Warp
 	structuredWarp(&w, 3, 100)
 	keys := []uint64{11, 22, 33, 44, 55, 66, 77}
-	digest, control := DigestOf(&w, keys)
+	digest, control := digestOf(&w, keys)
 	twinDigest, twinControl := digestBySpecification(&w, keys)
 	if digest != twinDigest || control != twinControl {
 		t.Errorf("got %#x, %#x; by the specification %#x, %#x", digest, control, twinDigest, twinControl)
@@ -77,10 +77,10 @@ func TestDigestsSeeEveryColumn(t *testing.T) {
 		}, true},
 	} {
 		w := randomWarp(rng, 1, 64, 30, 64)
-		digest, control := DigestOf(w, keys)
+		digest, control := digestOf(w, keys)
 		for i := range w.Len() {
 			c.change(w, i)
-			d, k := DigestOf(w, keys)
+			d, k := digestOf(w, keys)
 			if d == digest || (k != control) != c.control {
 				t.Errorf("%s of event %d: digest changed %v, control changed %v, want true, %v", name, i, d != digest, k != control, c.control)
 			}
@@ -97,11 +97,11 @@ func TestDigestsDoNotDependOnTheOrderOfTheTable(t *testing.T) {
 		keys[i] = rng.Uint64()
 		other[order[i]] = keys[i]
 	}
-	digest, control := DigestOf(w, keys)
+	digest, control := digestOf(w, keys)
 	for i, s := range w.Site {
 		w.Site[i] = uint32(order[s])
 	}
-	if d, c := DigestOf(w, other); d != digest || c != control {
+	if d, c := digestOf(w, other); d != digest || c != control {
 		t.Errorf("got %#x, %#x, want %#x, %#x", d, c, digest, control)
 	}
 }

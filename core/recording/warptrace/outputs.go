@@ -131,8 +131,8 @@ type Stores struct {
 // Len is the number of rows.
 func (s *Stores) Len() int { return len(s.Warp) }
 
-// OfWarp returns the rows of a warp: from, up to and without to.
-func (s *Stores) OfWarp(warp uint64) (from, to int) {
+// ofWarp returns the rows of a warp: from, up to and without to.
+func (s *Stores) ofWarp(warp uint64) (from, to int) {
 	lo, hi := 0, len(s.Warp)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)

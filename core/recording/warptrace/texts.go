@@ -37,9 +37,9 @@ type Constant struct {
 
 // What Texts hold at most.
 const (
-	MaxTexts     = 1 << 12
+	maxTexts     = 1 << 12
 	MaxTextBytes = 4 << 20 // of one text
-	MaxConstants = 1 << 12
+	maxConstants = 1 << 12
 )
 
 // TextsFolder is the folder beside the recordings of a session that holds their texts, each once, under the name that TextName gives.

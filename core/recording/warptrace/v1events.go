@@ -41,8 +41,8 @@ func (e V1Events) SameControl(i int, other V1Events, k int) bool {
 		binary.LittleEndian.Uint32(x[8:]) == binary.LittleEndian.Uint32(y[8:])
 }
 
-// Decode turns events from <= i < to into the columns of w, whose WarpInfo and rings stay as they are.
-func (e V1Events) Decode(from, to int, w *Warp) {
+// decode turns events from <= i < to into the columns of w, whose WarpInfo and rings stay as they are.
+func (e V1Events) decode(from, to int, w *Warp) {
 	n := to - from
 	w.resize(n)
 	clear(w.Taken)

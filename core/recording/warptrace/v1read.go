@@ -345,7 +345,7 @@ func (v *v1) readPlace(p v1Place, info WarpInfo, into *Warp) error {
 	if err := events.whole(v.src.Path(), info.Warp); err != nil {
 		return err
 	}
-	events.Decode(0, int(info.Events), into)
+	events.decode(0, int(info.Events), into)
 	return v.readRings(p, into)
 }
 

@@ -87,7 +87,7 @@ func writeV2As(tb testing.TB, h Header, sites []site.Site, warps []*Warp, flush 
 			tb.Fatal(err)
 		}
 		if flush(i) {
-			if err := w.Flush(); err != nil {
+			if err := w.flush(); err != nil {
 				tb.Fatal(err)
 			}
 		}
@@ -448,7 +448,7 @@ func spelledOut(t *testing.T, sections bool) {
 	copy(w.Dir, []uint8{1, 1, 1})
 	copy(w.Value, []uint64{0, 1, 2})
 	copy(w.Type, []ValueType{TypeI32, TypeI32, TypeI32})
-	digest, control := DigestOf(w, []uint64{uint64(sites[0].Key)})
+	digest, control := digestOf(w, []uint64{uint64(sites[0].Key)})
 
 	var want []byte
 	u16 := func(v uint16) { want = binary.LittleEndian.AppendUint16(want, v) }

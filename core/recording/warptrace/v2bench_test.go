@@ -189,6 +189,6 @@ func BenchmarkDigest(b *testing.B) {
 	keys := make([]uint64, structuredSites().Len())
 	b.SetBytes(benchEvents * v1EventBytes)
 	for b.Loop() {
-		DigestOf(&w, keys)
+		digestOf(&w, keys)
 	}
 }

@@ -75,7 +75,7 @@ func TestAKilledWriterLeavesWhatItsCheckpointHeld(t *testing.T) {
 					t.Fatal(err)
 				}
 				if flushes.IntN(4) == 0 {
-					if err := w.Flush(); err != nil {
+					if err := w.flush(); err != nil {
 						t.Fatal(err)
 					}
 				}

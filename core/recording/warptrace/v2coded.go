@@ -22,14 +22,6 @@ type Coded struct {
 	counted int // ranks of the path that were asked for until now
 }
 
-// Release lets go of the warp's block, whose memory is used again.
-func (c *Coded) Release() {
-	if c.held != nil {
-		c.cache.release(c.held)
-	}
-	*c = Coded{ranks: c.ranks}
-}
-
 // hold makes it the warp at a position of a block, which it lets go of later.
 func (c *Coded) hold(cache *v2Cache, s *v2Slot, at uint32) {
 	p := s.loaded.paths

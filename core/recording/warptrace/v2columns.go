@@ -11,7 +11,8 @@ const (
 	valuesRaw      = 0
 	valuesSteps    = 1 // differences in the row; of the first number that from the first of the row before
 	valuesBetween  = 2 // differences from the row before; in the first row as steps
-	valuesTwofold  = 3 // differences of steps from those of the row before; in the first row as steps
+	valuesTwofold  = 3 // differences of steps from those of the row before; in the first row as steps: read, not written
+	valuesWritten  = 3 // modes that a writer takes: twofold was the best nowhere, and looked best where between is
 	valuesModes    = 4
 	valuesModeMask = 0x0f
 )
@@ -34,13 +35,6 @@ func residuals(into, values []uint64, n int, mode uint8, width uint) {
 			above = above[:len(row)]
 			for k, v := range row {
 				to[k] = put(v - above[k])
-			}
-		case mode == valuesTwofold && above != nil:
-			above = above[:len(row)]
-			stepped := uint64(0)
-			for k, v := range row {
-				to[k] = put(v - before - (above[k] - stepped))
-				before, stepped = v, above[k]
 			}
 		default:
 			if above != nil {
@@ -198,9 +192,9 @@ func encodeValues(planes []byte, values []uint64, n int, spare []uint64) (v2Valu
 // valuesMode is the mode that promises the fewest bytes.
 func valuesMode(values []uint64, n int, width uint, spare []uint64) uint8 {
 	best, least := uint8(0), -1
-	for mode := uint8(0); mode < valuesModes; mode++ {
+	for mode := range uint8(valuesWritten) {
 		if len(values) == n && mode > valuesSteps {
-			break // of a single row both others are steps
+			break // of a single row the other is steps
 		}
 		residuals(spare, values, n, mode, width)
 		if cost := changes(spare); least < 0 || cost < least {

@@ -48,7 +48,7 @@ func smallV2As(tb testing.TB, mode Mode, opt V2Options) (raw []byte, warps []*Wa
 	}
 	sites := someSites(4)
 	for i := range uint64(4) {
-		if err := w.AddSites(sites[i : i+1]); err != nil {
+		if err := w.addSites(sites[i : i+1]); err != nil {
 			tb.Fatal(err)
 		}
 		warp := randomWarp(rng, 40-i, 4, int(i)+1, 32)
@@ -60,7 +60,7 @@ func smallV2As(tb testing.TB, mode Mode, opt V2Options) (raw []byte, warps []*Wa
 		if err := w.Append(warp); err != nil {
 			tb.Fatal(err)
 		}
-		if err := w.Flush(); err != nil {
+		if err := w.flush(); err != nil {
 			tb.Fatal(err)
 		}
 	}

@@ -118,9 +118,9 @@ func (o *operandChoice) write(k int, to *operandWriter) {
 // ofModes is the best mode that does not need other columns.
 func (o *operandChoice) ofModes(values []uint64, width uint, some int) candidate {
 	best := candidate{few: -1, least: -1}
-	for m := range uint8(valuesModes) {
+	for m := range uint8(valuesWritten) {
 		if len(values) == o.wave && m > valuesSteps {
-			break // of a single row both others are steps
+			break // of a single row the other is steps
 		}
 		o.consider(&best, m, 0, width, some, func(n int) { residuals(o.spare, values[:n], o.wave, m, width) })
 	}

@@ -24,7 +24,7 @@ func (w *V2Writer) SetOutputs(o *Outputs) error {
 	if err := w.checkOutputs(o); err != nil {
 		return err
 	}
-	if err := w.Flush(); err != nil {
+	if err := w.flush(); err != nil {
 		return err
 	}
 	body := encodeOutputs(o)

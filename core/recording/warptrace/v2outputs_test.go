@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,7 +99,7 @@ func (l *launchOutputs) finish(tb testing.TB, w *V2Writer, warps []*Warp, flush 
 		}
 		warp.Stores = nil
 		if flush(i) {
-			if err := w.Flush(); err != nil {
+			if err := w.flush(); err != nil {
 				tb.Fatal(err)
 			}
 		}
@@ -151,7 +149,7 @@ func (l *launchOutputs) checkSums(tb testing.TB, trace *Trace) {
 	}
 	rows := 0
 	for warp, want := range l.sums {
-		from, to := s.OfWarp(warp)
+		from, to := s.ofWarp(warp)
 		if to-from != len(want) {
 			tb.Fatalf("warp %d: got %d rows, want %d", warp, to-from, len(want))
 		}
@@ -350,7 +348,7 @@ func TestV2OutputsThatLie(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.AddSites(someSites(2)); err != nil {
+		if err := w.addSites(someSites(2)); err != nil {
 			t.Fatal(err)
 		}
 		if c.kind != v2Stores {
@@ -373,46 +371,6 @@ func TestV2OutputsThatLie(t *testing.T) {
 			if err := readOutputsWhole(b); !expected(err) && (c.lie == nil || err != errTruncated) {
 				t.Errorf("%s: got %v, want a format or limit error", name, err)
 			}
-		}
-	}
-}
-
-// TestV2OutputsAreContinued cuts a recording inside of its outputs, and goes on: the warps keep their sums, the outputs are left out.
-func TestV2OutputsAreContinued(t *testing.T) {
-	raw, warps, want := outputsV2(t, 4, 12, func(i int) bool { return i == 5 })
-	for _, size := range []int{len(raw), len(raw) - 1, len(raw) - 700} {
-		w, f, err := resumed(t, raw[:size])
-		if err != nil {
-			t.Fatal(err)
-		}
-		later := &Warp{WarpInfo: WarpInfo{Warp: 12}}
-		w.slots = 13
-		sums := []StoreSum{{Site: 1, Count: 8, Hash: 3}}
-		later.Stores = sums
-		if err := w.Append(later); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		b, err := os.ReadFile(f.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		trace := openV2Bytes(t, b)
-		trace.header.WarpSlots = 13
-		o, err := trace.Outputs(context.Background())
-		if err != nil || o != nil || trace.Header().Truncated {
-			t.Fatalf("cut at %d: got %+v, %v: the outputs are those of another launch", size, o, err)
-		}
-		all := &launchOutputs{sums: map[uint64][]StoreSum{12: sums}}
-		for _, warp := range warps {
-			all.sums[warp.Warp] = want.sums[warp.Warp]
-		}
-		all.checkSums(t, trace)
-		losses, _ := trace.Losses(context.Background())
-		if len(losses.Notes) != 1 || !strings.Contains(losses.Notes[0], "continued") {
-			t.Errorf("cut at %d: it is not said: %q", size, losses.Notes)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func TestPathsHoldWhatSectionsHold(t *testing.T) {
 			if err != nil || ok && !sameAsCoded(&c, &want) {
 				t.Fatalf("seed %d, warp %d: as symbols it is another one, %v", seed, w.Warp, err)
 			}
-			c.Release()
+			c.release()
 		}
 	}
 }
@@ -161,7 +161,7 @@ func TestWarpsOfManyEventsHaveDigestsOfTheirOwn(t *testing.T) {
 	index, _ := trace.Index(t.Context())
 	keys := trace.rec.(*v2).facts.keys
 	for i, warp := range []*Warp{&w, short} {
-		if digest, control := DigestOf(warp, keys); index[i].Digest != digest || index[i].Control != control {
+		if digest, control := digestOf(warp, keys); index[i].Digest != digest || index[i].Control != control {
 			t.Errorf("warp %d does not have its own digests", warp.Warp)
 		}
 	}
@@ -262,7 +262,7 @@ func TestEveryFormOfValuesIsRead(t *testing.T) {
 		}
 		for mode := range uint8(valuesModes) {
 			stored, got := make([]uint64, len(values)), make([]uint64, len(values))
-			residuals(stored, values, n, mode, width)
+			inMode(stored, values, n, mode, width)
 			c := v2ValueColumn{form: mode | uint8(bits.Len(width)-1)<<4}
 			planes := c.append(nil, stored)
 			if err := c.check(); err != nil || len(planes) != c.bytes(len(values)) {

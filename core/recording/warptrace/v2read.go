@@ -54,7 +54,6 @@ type v2 struct {
 	verified atomic.Bool
 
 	mostHistory, mostSnapshots uint32 // of any warp
-	framesLeft                 int    // that more sites could have
 
 	codecs sync.Pool
 	cache  v2Cache
@@ -238,7 +237,6 @@ func (v *v2) readSites() error {
 			v.facts.add(s)
 		}
 	}
-	v.framesLeft = d.left
 	return nil
 }
 
@@ -377,14 +375,14 @@ func (v *v2) decode(c *v2Codec, l *v2Loaded, at int, into *Warp) error {
 // hasDigests reports whether the events of a warp have its digests. Those that several warps have in common are computed once, of all.
 func (v *v2) hasDigests(l *v2Loaded, at int, w *Warp) bool {
 	if l.paths == nil {
-		digest, control := DigestOf(w, v.facts.keys)
+		digest, control := digestOf(w, v.facts.keys)
 		return digest == l.warps[at].Digest && control == l.warps[at].Control
 	}
 	p := l.paths
 	group := p.groups.of[at]
 	first, end := p.groups.members(group)
 	if end-first == 1 {
-		digest, control := DigestOf(w, v.facts.keys)
+		digest, control := digestOf(w, v.facts.keys)
 		return p.digests[group] == digests{digest, control}
 	}
 	p.mu.Lock()
@@ -400,7 +398,7 @@ func (v *v2) hasDigests(l *v2Loaded, at int, w *Warp) bool {
 		if p.decode(first+i, &member) != nil {
 			return false
 		}
-		of[i].all, of[i].control = DigestOf(&member, v.facts.keys)
+		of[i].all, of[i].control = digestOf(&member, v.facts.keys)
 	}
 	same := p.digests[group] == groupDigests(l.warps[first:end], of)
 	p.mu.Lock()

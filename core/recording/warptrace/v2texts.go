@@ -22,8 +22,8 @@ func (w *V2Writer) SetTexts(texts *Texts) error {
 	if w.list.texts != nil {
 		return fault.Usagef("the text of the kernel was set before")
 	}
-	if len(texts.Functions) > MaxTexts || len(texts.Constants) > MaxConstants {
-		return fault.New(fault.Limit, "a recording holds the texts of at most %d functions and %d constants", MaxTexts, MaxConstants)
+	if len(texts.Functions) > maxTexts || len(texts.Constants) > maxConstants {
+		return fault.New(fault.Limit, "a recording holds the texts of at most %d functions and %d constants", maxTexts, maxConstants)
 	}
 	for _, f := range append(texts.Functions[:len(texts.Functions):len(texts.Functions)], texts.Code) {
 		if len(f.Text) > MaxTextBytes {
@@ -136,7 +136,7 @@ func decodeTexts(b []byte) (*Texts, error) {
 		case 3:
 			texts.Code, err = decodeText(f.b)
 		}
-		if len(texts.Functions) > MaxTexts || len(texts.Constants) > MaxConstants {
+		if len(texts.Functions) > maxTexts || len(texts.Constants) > maxConstants {
 			return errManyTexts
 		}
 		return err

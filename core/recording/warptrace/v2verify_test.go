@@ -176,7 +176,7 @@ func TestVerifyComparesTheEndWithTheBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.AddSites(someSites(4)); err != nil {
+	if err := w.addSites(someSites(4)); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Append(warps[0]); err != nil {
@@ -200,14 +200,14 @@ func TestVerifyLooksAtBlocksThatNobodyReads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.AddSites(someSites(4)); err != nil {
+		if err := w.addSites(someSites(4)); err != nil {
 			t.Fatal(err)
 		}
 		for _, warp := range warps[:2] {
 			if err := w.Append(warp); err != nil {
 				t.Fatal(err)
 			}
-			if err := w.Flush(); err != nil {
+			if err := w.flush(); err != nil {
 				t.Fatal(err)
 			}
 		}

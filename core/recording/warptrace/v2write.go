@@ -56,7 +56,7 @@ type V2Writer struct {
 }
 
 // CreateV2 starts a file of format v2. The header's Version, Compressed, Truncated and Warnings do not count. sites may be nil; see
-// AddSites.
+// addSites.
 func CreateV2(out io.Writer, h Header, sites *site.Table, opt V2Options) (*V2Writer, error) {
 	w, err := newV2Writer(out, &h, opt)
 	if err != nil {
@@ -73,7 +73,7 @@ func CreateV2(out io.Writer, h Header, sites *site.Table, opt V2Options) (*V2Wri
 		for i := range all {
 			all[i] = *sites.At(i)
 		}
-		if err := w.AddSites(all); err != nil {
+		if err := w.addSites(all); err != nil {
 			return nil, err
 		}
 	}
@@ -99,9 +99,9 @@ func newV2Writer(out io.Writer, h *Header, opt V2Options) (*V2Writer, error) {
 	return w, nil
 }
 
-// AddSites adds sites; they get the next local numbers. A site without a key gets one: its id of format v1 where nothing but that is
+// addSites adds sites; they get the next local numbers. A site without a key gets one: its id of format v1 where nothing but that is
 // known of it, else site.KeyOf. Two sites with one key are an error.
-func (w *V2Writer) AddSites(sites []site.Site) error {
+func (w *V2Writer) addSites(sites []site.Site) error {
 	if err := w.open(); err != nil || len(sites) == 0 {
 		return err
 	}
@@ -194,7 +194,7 @@ func (w *V2Writer) Append(warp *Warp) error {
 	if !info.HasRolling {
 		info.Rolling = 0
 	}
-	info.Digest, info.Control = DigestOf(warp, w.facts.keys)
+	info.Digest, info.Control = digestOf(warp, w.facts.keys)
 	start := len(w.body)
 	lanes := 0
 	switch {
@@ -234,8 +234,8 @@ func (w *V2Writer) Append(warp *Warp) error {
 	return nil
 }
 
-// Flush writes the events and stores that are held, so that a crash does not lose them.
-func (w *V2Writer) Flush() error {
+// flush writes the events and stores that are held, so that a crash does not lose them.
+func (w *V2Writer) flush() error {
 	if err := w.usable(); err != nil {
 		return err
 	}
@@ -282,7 +282,7 @@ func (w *V2Writer) Close() error {
 	if w.closed {
 		return w.err
 	}
-	if err := w.Flush(); err != nil {
+	if err := w.flush(); err != nil {
 		return err
 	}
 	w.flushContents()

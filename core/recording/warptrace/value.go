@@ -132,9 +132,9 @@ func ordinal(v uint64, bits uint) int64 {
 	return magnitude
 }
 
-// AppendValue appends a value as its type prints: integers in decimal, floats in the fewest digits that give the same value back,
+// appendValue appends a value as its type prints: integers in decimal, floats in the fewest digits that give the same value back,
 // bits, pointers and hashes in hexadecimal.
-func AppendValue(dst []byte, v uint64, t ValueType) []byte {
+func appendValue(dst []byte, v uint64, t ValueType) []byte {
 	if f, ok := Float(v, t); ok {
 		width := 64
 		if t != TypeF64 {
@@ -157,5 +157,5 @@ func AppendValue(dst []byte, v uint64, t ValueType) []byte {
 	return strconv.AppendUint(append(dst, "0x"...), v, 16)
 }
 
-// FormatValue is AppendValue as a string.
-func FormatValue(v uint64, t ValueType) string { return string(AppendValue(nil, v, t)) }
+// FormatValue is appendValue as a string.
+func FormatValue(v uint64, t ValueType) string { return string(appendValue(nil, v, t)) }

@@ -15,7 +15,7 @@ type ValueSums struct {
 	Bits     uint64 // of the bits of values but the top one, of 8 bytes those of the upper half; of floats a measure on a scale of logarithms
 	Tops     uint64 // values whose top bit is set: negative ones, where the type has a sign
 	Specials uint64 // values of 2, 4 or 8 bytes that are infinite or no number, were they floats
-	Placed   int64  // of arrays: as Bits, each value added or subtracted by PlaceSign of its offset; of stores 0
+	Placed   int64  // of arrays: as Bits, each value added or subtracted by placeSign of its offset; of stores 0
 }
 
 // specials are the least values that are infinite or NaN, by the size of a float without its sign. Two bytes are read as fp16: a number
@@ -45,13 +45,13 @@ func (s *ValueSums) measure(value uint64, size int) (bits uint64) {
 // AddPlaced adds one element of an array that is not an address.
 func (s *ValueSums) AddPlaced(offset int64, value uint64, size int) {
 	s.Hash += StoredHash(0, value, uint64(size))
-	s.Placed += PlaceSign(offset) * int64(s.measure(value, size))
+	s.Placed += placeSign(offset) * int64(s.measure(value, size))
 }
 
-// PlaceSign is 1 or -1 for an offset in an array: values that change places change the sum.
-func PlaceSign(offset int64) int64 { return int64(uint64(offset)*digestP1>>63)*2 - 1 }
+// placeSign is 1 or -1 for an offset in an array: values that change places change the sum.
+func placeSign(offset int64) int64 { return int64(uint64(offset)*digestP1>>63)*2 - 1 }
 
-// wordStep is what 4 bytes further is in the product that PlaceSign looks at.
+// wordStep is what 4 bytes further is in the product that placeSign looks at.
 const wordStep = digestP1 * 4 % (1 << 64)
 
 // AddWords adds elements of 4 bytes, one after another, to the sums of an array.

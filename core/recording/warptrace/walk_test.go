@@ -197,7 +197,7 @@ func checkDecoded(p *Pair, a, b *Trace, opt WalkOptions) error {
 		}
 		if raw {
 			events := []V1Events{rawA, rawB}[i]
-			events.Decode(0, events.Len(), &fromRaw)
+			events.decode(0, events.Len(), &fromRaw)
 			want.History, want.Snapshots = nil, nil
 			if err := sameContents(&fromRaw, &want); err != nil {
 				return fmt.Errorf("warp %d, side %d, raw: %w", p.Warp, i, err)

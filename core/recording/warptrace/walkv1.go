@@ -76,7 +76,7 @@ func (s *v1Stream) close()                   { s.slots.close() }
 
 func (s *v1Stream) decode(into *Warp, rings bool) error {
 	into.reset(s.info, 0)
-	s.current.Decode(0, s.current.Len(), into)
+	s.current.decode(0, s.current.Len(), into)
 	if !rings || !s.v.layout.hasRings() {
 		return nil
 	}

@@ -13,9 +13,9 @@ import (
 // firstTrack is the number of the first process of the track: above those of programs and below those that recorders make up for devices.
 const firstTrack = 900_000_000
 
-// Chrome writes the repetitions that the document lists as a trace: a process per device, a thread per level, a slice per repetition. Times are those
+// chrome writes the repetitions that the document lists as a trace: a process per device, a thread per level, a slice per repetition. Times are those
 // of the input, so that both open beside each other.
-func Chrome(w io.Writer, d *cycledoc.Document, _ Options) error {
+func chrome(w io.Writer, d *cycledoc.Document, _ Options) error {
 	out := chromejson.Begin(w, d.Input.BaseNS, map[string]any{"input": clean(d.Input.Path, maxText), "verdict": clean(d.Verdict, maxText)})
 	type device struct {
 		rank int

@@ -10,9 +10,9 @@ import (
 	"github.com/prlx-go/prlx/core/report/figure"
 )
 
-// CSV writes one class in uplifter's layout: rows of comments, an empty row, a header, a row a kernel. "Cycle time" is the sum of
+// writeCSV writes one class in uplifter's layout: rows of comments, an empty row, a header, a row a kernel. "Cycle time" is the sum of
 // kernel times, as there. Text that a spreadsheet would take for a formula gets an apostrophe in front.
-func CSV(w io.Writer, d *cycledoc.Document, opt Options) error {
+func writeCSV(w io.Writer, d *cycledoc.Document, opt Options) error {
 	id := opt.Class
 	if id == "" {
 		id = d.Selected
@@ -54,9 +54,9 @@ func classCSV(w io.Writer, c *cycledoc.Class) error {
 	return out.Error()
 }
 
-// CompareCSV writes one pair of a comparison in uplifter's layout: a row a kernel of either run, and a row of the total; rows of comments
+// compareCSV writes one pair of a comparison in uplifter's layout: a row a kernel of either run, and a row of the total; rows of comments
 // behind them say where the difference of the wall times went, in parts that add up. That tool knows no fusions: what was fused, split or replaced stands as removed and new. A removed kernel has no time in the new run.
-func CompareCSV(w io.Writer, d *cycledoc.CompareDocument, opt Options) error {
+func compareCSV(w io.Writer, d *cycledoc.CompareDocument, opt Options) error {
 	var rows []cycledoc.PairRow
 	switch {
 	case opt.Pair >= 0 && opt.Pair < len(d.Pairs):

@@ -302,7 +302,7 @@ func reader(b []byte) *csv.Reader {
 	return r
 }
 
-// TestCSVIsTheDescribedLayout reads the CSV as uplifter's users do.
+// TestCSVIsTheDescribedLayout reads the writeCSV as uplifter's users do.
 func TestCSVIsTheDescribedLayout(t *testing.T) {
 	d := documents(t)["serving"]
 	text := string(render(t, "csv", d))
@@ -324,7 +324,7 @@ func TestCSVIsTheDescribedLayout(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := CSV(&b, d, Options{Class: "0000"}); !fault.Is(err, fault.Usage) {
+	if err := writeCSV(&b, d, Options{Class: "0000"}); !fault.Is(err, fault.Usage) {
 		t.Errorf("an unknown class: %v", err)
 	}
 }
@@ -345,7 +345,7 @@ func TestReportsSayWhereTheTimeWent(t *testing.T) {
 func TestCompareCSVIsTheDescribedLayout(t *testing.T) {
 	d := comparisons(t)["changed"]
 	var b bytes.Buffer
-	if err := CompareCSV(&b, d, Options{Pair: 0}); err != nil {
+	if err := compareCSV(&b, d, Options{Pair: 0}); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := reader(b.Bytes()).ReadAll()
@@ -382,7 +382,7 @@ func TestCompareCSVIsTheDescribedLayout(t *testing.T) {
 	if kinds["exact"] != 14 || kinds["removed"] != 3 || len(kinds) != 2 { // a step of three layers lost one kernel in each
 		t.Errorf("%v", kinds)
 	}
-	if err := CompareCSV(io.Discard, d, Options{Pair: 99}); !fault.Is(err, fault.Usage) {
+	if err := compareCSV(io.Discard, d, Options{Pair: 99}); !fault.Is(err, fault.Usage) {
 		t.Errorf("a pair that is not there: %v", err)
 	}
 }

@@ -1,5 +1,5 @@
 // Package cyclereport turns the cycles of a trace (prlx.cycles/1) and the comparison of two (prlx.cycles-compare/1) into files for people and
-// machines: HTML, Markdown, CSV as uplifter writes it, and a track that opens beside the trace. A report is a function of the
+// machines: html, Markdown, writeCSV as uplifter writes it, and a track that opens beside the trace. A report is a function of the
 // document alone.
 //
 // What a trace may contain reaches a report escaped and bounded: no name can become markup or a formula of a spreadsheet. The same document
@@ -15,9 +15,9 @@ import (
 
 // Options shape reports. The zero value is fine.
 type Options struct {
-	// Class is the id of the class that the CSV describes; "" is the one that the document has selected.
+	// Class is the id of the class that the writeCSV describes; "" is the one that the document has selected.
 	Class string
-	// Pair is the pair that the CSV of a comparison describes, by its place in the document.
+	// Pair is the pair that the writeCSV of a comparison describes, by its place in the document.
 	Pair int
 }
 
@@ -28,10 +28,10 @@ type writers struct {
 }
 
 var table = formats.Table[writers]{
-	{Name: "html", Endings: []string{".html", ".htm"}, Write: writers{HTML, CompareHTML}},
-	{Name: "csv", Endings: []string{".csv"}, Write: writers{CSV, CompareCSV}},
-	{Name: "markdown", Endings: []string{".md"}, Write: writers{Markdown, CompareMarkdown}},
-	{Name: "chrome", Endings: []string{".trace.json", ".chrome.json"}, Write: writers{Chrome, nil}},
+	{Name: "html", Endings: []string{".html", ".htm"}, Write: writers{html, compareHTML}},
+	{Name: "csv", Endings: []string{".csv"}, Write: writers{writeCSV, compareCSV}},
+	{Name: "markdown", Endings: []string{".md"}, Write: writers{markdown, compareMarkdown}},
+	{Name: "chrome", Endings: []string{".trace.json", ".chrome.json"}, Write: writers{chrome, nil}},
 	{Name: "json", Endings: []string{".json"}, Write: writers{writeJSON[*cycledoc.Document], writeJSON[*cycledoc.CompareDocument]}},
 }
 

@@ -36,8 +36,8 @@ const (
 	maxPageRanks   = 64
 )
 
-// HTML writes the cycles of a trace as one page that needs nothing else: no network, no library, no script.
-func HTML(w io.Writer, d *cycledoc.Document, _ Options) error {
+// html writes the cycles of a trace as one page that needs nothing else: no network, no library, no script.
+func html(w io.Writer, d *cycledoc.Document, _ Options) error {
 	return pageTemplate().Execute(w, newPage(d))
 }
 

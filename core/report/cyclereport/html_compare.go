@@ -13,8 +13,8 @@ import (
 	"github.com/prlx-go/prlx/core/verdict"
 )
 
-// CompareHTML writes a comparison as one page that needs nothing else: no network, no library, no script.
-func CompareHTML(w io.Writer, d *cycledoc.CompareDocument, _ Options) error {
+// compareHTML writes a comparison as one page that needs nothing else: no network, no library, no script.
+func compareHTML(w io.Writer, d *cycledoc.CompareDocument, _ Options) error {
 	return compareTemplate().Execute(w, newComparePage(d))
 }
 

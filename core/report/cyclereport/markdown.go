@@ -19,8 +19,8 @@ const (
 	maxMarkdownRows = 20
 )
 
-// Markdown writes a summary for a comment or a step of a build: the verdict, the classes, the most expensive kernels of a step.
-func Markdown(w io.Writer, d *cycledoc.Document, _ Options) error {
+// markdown writes a summary for a comment or a step of a build: the verdict, the classes, the most expensive kernels of a step.
+func markdown(w io.Writer, d *cycledoc.Document, _ Options) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "### Cycles of %s\n\n%s%s\n", inline(clean(base(d.Input.Path), maxName)), outcome(&d.Conclusion), inline(clean(d.Verdict, maxText)))
 	all := classes(d)
@@ -145,8 +145,8 @@ func markdownLimits(out *bufio.Writer, list []string) {
 	}
 }
 
-// CompareMarkdown writes a summary of a comparison: the verdict, the pairs, what costs and what saves most.
-func CompareMarkdown(w io.Writer, d *cycledoc.CompareDocument, _ Options) error {
+// compareMarkdown writes a summary of a comparison: the verdict, the pairs, what costs and what saves most.
+func compareMarkdown(w io.Writer, d *cycledoc.CompareDocument, _ Options) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "### Cycles of %s beside %s\n\n%s%s\n", inline(clean(base(d.A.Input.Path), maxName)), inline(clean(base(d.B.Input.Path), maxName)), outcome(&d.Conclusion), inline(clean(d.Verdict, maxText)))
 	if len(d.Pairs) > 0 {

@@ -12,13 +12,13 @@ import (
 // Minus is the minus sign of typography; the hyphen that strconv writes is narrower than a digit.
 const Minus = "\u2212"
 
-// Integer is what Count writes.
-type Integer interface {
+// integer is what Count writes.
+type integer interface {
 	int | int64 | uint32 | uint64
 }
 
 // Count writes an integer with narrow spaces between groups of three digits.
-func Count[T Integer](v T) string {
+func Count[T integer](v T) string {
 	sign, text := "", strconv.FormatUint(uint64(v), 10)
 	if v < 0 {
 		sign, text = Minus, strconv.FormatUint(-uint64(v), 10)
@@ -34,7 +34,7 @@ func Count[T Integer](v T) string {
 }
 
 // Plural writes a number with its noun.
-func Plural[T Integer](n T, one, many string) string {
+func Plural[T integer](n T, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

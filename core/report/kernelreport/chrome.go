@@ -12,9 +12,9 @@ import (
 // chromeStep is how long a divergence lasts in the picture, and how far events stand apart, in microseconds.
 const chromeStep = 10
 
-// Chrome writes the layout of original prlx 0.5 (viewers print the number of a process behind its name): a process per block, a thread per warp, a slice of 10 us a divergence, and counters. Its time
+// chrome writes the layout of original prlx 0.5 (viewers print the number of a process behind its name): a process per block, a thread per warp, a slice of 10 us a divergence, and counters. Its time
 // axis is the order of events in A, so slices of different warps that stand above each other stand at the same event.
-func Chrome(w io.Writer, doc *diff.Document, _ Options) error {
+func chrome(w io.Writer, doc *diff.Document, _ Options) error {
 	out := chromejson.Begin(w, 0, map[string]any{
 		"a": clean(doc.A.Path, maxText), "b": clean(doc.B.Path, maxText), "kernel": clean(doc.A.Kernel, maxText), "verdict": clean(doc.Verdict, maxText),
 		"omitted": doc.DivergencesOmitted,

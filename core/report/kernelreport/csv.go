@@ -10,7 +10,7 @@ import (
 	"github.com/prlx-go/prlx/core/report/foreign"
 )
 
-// A column of the CSV report. Text columns hold what recordings say, numbers what we counted.
+// A column of the writeCSV report. Text columns hold what recordings say, numbers what we counted.
 type column struct {
 	name  string
 	value func(*diff.Divergence) string
@@ -50,9 +50,9 @@ var columns = []column{
 	{"reordered", func(d *diff.Divergence) string { return strconv.FormatBool(d.Reordered) }, false},
 }
 
-// CSV writes one row per divergence that the document lists, with a header. Quoting follows RFC 4180; lines end with a line feed.
+// writeCSV writes one row per divergence that the document lists, with a header. Quoting follows RFC 4180; lines end with a line feed.
 // Text that a spreadsheet would take for a formula gets an apostrophe in front.
-func CSV(w io.Writer, doc *diff.Document, _ Options) error {
+func writeCSV(w io.Writer, doc *diff.Document, _ Options) error {
 	out := csv.NewWriter(w)
 	row := make([]string, len(columns))
 	for i := range columns {

@@ -11,7 +11,7 @@ import (
 	"github.com/prlx-go/prlx/core/report/figure"
 )
 
-// kinds says of every kind of divergence how reports name it, in the order in which they list kinds. Rules are SARIF's: their
+// kinds says of every kind of divergence how reports name it, in the order in which they list kinds. Rules are sarif's: their
 // numbers never change meaning.
 var kinds = []struct {
 	name, rule, slug, title, help string

@@ -11,7 +11,7 @@ import (
 
 // Options shape every report alike. The zero value is fine.
 type Options struct {
-	// Root is the directory to which SARIF and GitHub annotations make source paths relative; those services know files by their
+	// Root is the directory to which sarif and gitHub annotations make source paths relative; those services know files by their
 	// path in the repository. "" leaves paths as they were recorded.
 	Root string
 	// Version is that of prlx, named where a format asks for the version of the tool; "" leaves it out.
@@ -25,15 +25,15 @@ type writers struct {
 }
 
 var table = formats.Table[writers]{
-	{Name: "html", Endings: []string{".html", ".htm"}, Write: writers{HTML, sessionHTML}},
-	{Name: "csv", Endings: []string{".csv"}, Write: writers{CSV, sessionCSV}},
-	{Name: "junit", Endings: []string{".xml", ".junit"}, Write: writers{JUnit, sessionJUnit}},
-	{Name: "sarif", Endings: []string{".sarif.json", ".sarif"}, Write: writers{SARIF, sessionSARIF}},
-	{Name: "github", Endings: []string{".github.txt", ".github"}, Write: writers{GitHub, sessionGitHub}},
-	{Name: "markdown", Endings: []string{".md"}, Write: writers{Markdown, sessionMarkdown}},
-	{Name: "chrome", Endings: []string{".trace.json", ".chrome.json"}, Write: writers{Chrome, nil}},
-	{Name: "perfetto", Endings: []string{".perfetto-trace", ".pftrace", ".perfetto"}, Write: writers{Perfetto, nil}},
-	{Name: "json", Endings: []string{".json"}, Write: writers{JSON, sessionJSON}},
+	{Name: "html", Endings: []string{".html", ".htm"}, Write: writers{html, sessionHTML}},
+	{Name: "csv", Endings: []string{".csv"}, Write: writers{writeCSV, sessionCSV}},
+	{Name: "junit", Endings: []string{".xml", ".junit"}, Write: writers{jUnit, sessionJUnit}},
+	{Name: "sarif", Endings: []string{".sarif.json", ".sarif"}, Write: writers{sarif, sessionSARIF}},
+	{Name: "github", Endings: []string{".github.txt", ".github"}, Write: writers{gitHub, sessionGitHub}},
+	{Name: "markdown", Endings: []string{".md"}, Write: writers{markdown, sessionMarkdown}},
+	{Name: "chrome", Endings: []string{".trace.json", ".chrome.json"}, Write: writers{chrome, nil}},
+	{Name: "perfetto", Endings: []string{".perfetto-trace", ".pftrace", ".perfetto"}, Write: writers{perfetto, nil}},
+	{Name: "json", Endings: []string{".json"}, Write: writers{writeJSON, sessionJSON}},
 }
 
 // Formats lists the names that Write takes, in a fixed order.
@@ -66,5 +66,5 @@ func WriteSession(name string, w io.Writer, d *session.Document, opt Options) er
 	return f.session(w, d, opt)
 }
 
-// JSON writes the document itself.
-func JSON(w io.Writer, d *diff.Document, _ Options) error { return formats.JSON(w, d) }
+// writeJSON writes the document itself.
+func writeJSON(w io.Writer, d *diff.Document, _ Options) error { return formats.JSON(w, d) }

@@ -9,12 +9,12 @@ import (
 	"github.com/prlx-go/prlx/core/diff"
 )
 
-// GitHub shows at most ten annotations of a level and step; more would push out those of other tools.
+// gitHub shows at most ten annotations of a level and step; more would push out those of other tools.
 const maxAnnotations = 10
 
-// GitHub writes workflow commands: one annotation per site and kind, causes first, and one for the verdict. Errors where the
+// gitHub writes workflow commands: one annotation per site and kind, causes first, and one for the verdict. Errors where the
 // comparison failed, warnings where it passed all the same and for followers, notices for what does not count.
-func GitHub(w io.Writer, doc *diff.Document, opt Options) error {
+func gitHub(w io.Writer, doc *diff.Document, opt Options) error {
 	out := bufio.NewWriter(w)
 	level := "error"
 	switch {

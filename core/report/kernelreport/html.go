@@ -26,9 +26,9 @@ var (
 	sessionScript   = kit.Script("session.js")
 )
 
-// HTML writes the comparison as one page that needs nothing else: no network, no library. It reads without scripts; the one in
+// html writes the comparison as one page that needs nothing else: no network, no library. It reads without scripts; the one in
 // it draws the map of warps, searches and follows links such as #cluster-3, #warp-17 and #site-0x1f.
-func HTML(w io.Writer, doc *diff.Document, _ Options) error {
+func html(w io.Writer, doc *diff.Document, _ Options) error {
 	p := newPage(doc)
 	data, err := pageData(doc)
 	if err != nil {

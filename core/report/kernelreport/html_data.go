@@ -52,7 +52,7 @@ const (
 	exact     = 1<<53 - 1 // the largest integer that a script holds exactly
 )
 
-// pageData is the JSON that the page's script reads. Go escapes <, > and & in it, so that nothing in it can end its element.
+// pageData is the writeJSON that the page's script reads. Go escapes <, > and & in it, so that nothing in it can end its element.
 func pageData(doc *diff.Document) ([]byte, error) {
 	d := scriptData{Clusters: []clusterData{}, Families: []familyData{}, Sites: []siteData{}, Kinds: []string{}, Words: []string{}, Rows: [][8]int64{}, PerBlock: int64(doc.A.WarpsPerBlock)}
 	if ok, _ := mapNote(doc); ok {

@@ -13,10 +13,10 @@ import (
 // maxCases bounds the cases of one suite; the verdict's case says what is left out.
 const maxCases = 2000
 
-// JUnit writes one suite, named after the kernel. Its first case is the verdict, which fails when the comparison did. Behind it
+// jUnit writes one suite, named after the kernel. Its first case is the verdict, which fails when the comparison did. Behind it
 // stands a case for every site that differs; its name is the location, so that the history of a case survives from run to run.
 // Noise is skipped. Where the comparison passed all the same, within a threshold say, no case fails.
-func JUnit(w io.Writer, doc *diff.Document, _ Options) error {
+func jUnit(w io.Writer, doc *diff.Document, _ Options) error {
 	suite := junit.Suite{Name: suiteName(doc.A.Kernel), Properties: propertiesOf(doc)}
 	suite.Cases = append(suite.Cases, verdictCase(doc))
 	suite.Cases = append(suite.Cases, siteCases(doc)...)

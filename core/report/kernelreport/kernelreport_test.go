@@ -135,7 +135,7 @@ func wellFormedJSON(t testing.TB, b []byte) {
 	}
 }
 
-// TestReportOfASavedDocumentIsTheSame: prlx report makes of a JSON file what prlx diff would have made at once.
+// TestReportOfASavedDocumentIsTheSame: prlx report makes of a writeJSON file what prlx diff would have made at once.
 func TestReportOfASavedDocumentIsTheSame(t *testing.T) {
 	for name, doc := range documents() {
 		var saved diff.Document

@@ -18,8 +18,8 @@ const (
 	maxMarkdownSites = 20
 )
 
-// Markdown writes a summary for a step of a build or a comment: the verdict, the first divergence, the sites that differ.
-func Markdown(w io.Writer, doc *diff.Document, _ Options) error {
+// markdown writes a summary for a step of a build or a comment: the verdict, the first divergence, the sites that differ.
+func markdown(w io.Writer, doc *diff.Document, _ Options) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "### %s: %s\n\n%s\n", inline(suiteName(site.Readable(doc.A.Kernel))), inline(verdictWord(doc)), inline(clean(doc.Verdict, maxText)))
 	if text := cmp.Or(computes(&doc.A), computes(&doc.B)); text != "" {

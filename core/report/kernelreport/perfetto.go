@@ -43,9 +43,9 @@ const (
 	perfettoSeq  = 1
 )
 
-// Perfetto writes a native Perfetto trace: a process per block, a thread per warp, one slice per divergence, as wide as the events it
+// perfetto writes a native Perfetto trace: a process per block, a thread per warp, one slice per divergence, as wide as the events it
 // covers, a counter per kind, and flows from a cause to what follows from it. A microsecond of the ruler is one event.
-func Perfetto(w io.Writer, doc *diff.Document, _ Options) error {
+func perfetto(w io.Writer, doc *diff.Document, _ Options) error {
 	p := &perfettoWriter{w: bufio.NewWriter(w), names: map[string]uint64{}, keys: map[string]uint64{}}
 	p.packet(func(b []byte) []byte { return appendVarint(b, packetFlags, incrementalCleared) })
 	slots := inOrder(doc)

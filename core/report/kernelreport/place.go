@@ -108,7 +108,7 @@ func uri(file string) (reference string, isRelative bool) {
 	return u.String(), true
 }
 
-// valid is the text as JSON keeps it, so that a document says the same before and after it was saved.
+// valid is the text as writeJSON keeps it, so that a document says the same before and after it was saved.
 func valid(s string) string {
 	if utf8.ValidString(s) {
 		return s

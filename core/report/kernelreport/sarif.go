@@ -13,7 +13,7 @@ import (
 	"github.com/prlx-go/prlx/core/report/formats"
 )
 
-// The parts of SARIF 2.1.0 that a report needs, in the order of the standard.
+// The parts of sarif 2.1.0 that a report needs, in the order of the standard.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -115,15 +115,15 @@ type (
 const (
 	sarifSchema = "https://json.schemastore.org/sarif-2.1.0.json"
 	sourceRoot  = "%SRCROOT%"
-	// maxResults is what GitHub takes of one run; the rest is counted in a notification.
+	// maxResults is what gitHub takes of one run; the rest is counted in a notification.
 	maxResults = 25_000
 	otherRule  = "PRLX0000"
 )
 
-// SARIF writes one result for every site and kind that differs. Its level is error where the comparison failed, warning where it
+// sarif writes one result for every site and kind that differs. Its level is error where the comparison failed, warning where it
 // passed all the same and for followers, note for what does not count. Its partial fingerprints say kernel, place and kind: one by the text of
 // the source line, which survives a move of the line, and one by the location.
-func SARIF(w io.Writer, doc *diff.Document, opt Options) error {
+func sarif(w io.Writer, doc *diff.Document, opt Options) error {
 	return formats.JSON(w, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{sarifRunOf(doc, opt)}})
 }
 
@@ -260,7 +260,7 @@ func sarifFile(file string, opt Options) sarifArtifact {
 	return sarifArtifact{URI: reference}
 }
 
-// fingerprints name a finding across runs. The first is the one that GitHub goes by: kernel, file, function, kind and the text of
+// fingerprints name a finding across runs. The first is the one that gitHub goes by: kernel, file, function, kind and the text of
 // the line, so that it survives edits above; where the text is not known, line and column stand for it. Findings that would get
 // the same are numbered in order. The second is by the location as it is written.
 func fingerprints(f *siteFinding, doc *diff.Document, opt Options, seen map[string]int) map[string]string {

@@ -17,10 +17,10 @@ import (
 	"github.com/prlx-go/prlx/core/nccl/diagnosing"
 	"github.com/prlx-go/prlx/core/nccl/dividing"
 	"github.com/prlx-go/prlx/core/nccl/joining"
-	"github.com/prlx-go/prlx/core/nccl/nccltest"
 	"github.com/prlx-go/prlx/core/nccl/operation"
 	"github.com/prlx-go/prlx/core/nccl/reading"
 	"github.com/prlx-go/prlx/core/nccl/segment"
+	"github.com/prlx-go/prlx/core/testing/nccltest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files under testdata")

@@ -45,12 +45,12 @@ type Map struct {
 	Square      bool      // cells are as wide as they are high
 	Tops        []string  // of columns of square maps: what stands above them
 	Picture     template.HTML
-	Legend      []Shade
+	Legend      []shade
 	Data        template.JS // what the script reads out
 }
 
-// Shade is one shade of the legend.
-type Shade struct{ Class, Text string }
+// shade is one shade of the legend.
+type shade struct{ Class, Text string }
 
 // Draw draws the map; false: there is nothing in it.
 func (m *Map) Draw() bool {
@@ -66,7 +66,7 @@ func (m *Map) Draw() bool {
 	from := int64(0)
 	for s := 1; s <= shades; s++ {
 		to := shadeEnd(s, most)
-		m.Legend = append(m.Legend, Shade{"s" + strconv.Itoa(s), strings.Replace(figure.Duration(from)+" to ", "0\u00a0ns to", "up to", 1) + figure.Duration(to)})
+		m.Legend = append(m.Legend, shade{"s" + strconv.Itoa(s), strings.Replace(figure.Duration(from)+" to ", "0\u00a0ns to", "up to", 1) + figure.Duration(to)})
 		from = to
 	}
 	m.Picture, m.Data = m.draw(most), m.data()

@@ -69,13 +69,13 @@ type Sentences struct {
 // Table is a table whose first column names the row.
 type Table struct {
 	ID, Title, Hint, More string
-	Columns               []Column
+	Columns               []column
 	Rows                  []Row
 	Folded                []Row // those behind the first
 }
 
-// Column is the head of a column.
-type Column struct {
+// column is the head of a column.
+type column struct {
 	Name string
 	Num  bool // right-aligned
 }
@@ -84,18 +84,18 @@ type Column struct {
 type Row struct {
 	Name, Small string
 	Mark        string // what is wrong with it, "" nothing
-	Cells       []Cell
+	Cells       []cell
 }
 
-// Cell is one cell.
-type Cell struct {
+// cell is one cell.
+type cell struct {
 	Text string
 	Num  bool
 }
 
 // Columns names columns; those that begin with a # are numbers.
-func Columns(names ...string) []Column {
-	out := make([]Column, len(names))
+func Columns(names ...string) []column {
+	out := make([]column, len(names))
 	for i, n := range names {
 		out[i].Name, out[i].Num = strings.CutPrefix(n, "#")
 	}
@@ -105,7 +105,7 @@ func Columns(names ...string) []Column {
 // Add adds a row with the texts of the columns behind its name.
 func (t *Table) Add(row Row, texts ...string) {
 	for i, text := range texts {
-		row.Cells = append(row.Cells, Cell{text, t.Columns[i+1].Num})
+		row.Cells = append(row.Cells, cell{text, t.Columns[i+1].Num})
 	}
 	t.Rows = append(t.Rows, row)
 }

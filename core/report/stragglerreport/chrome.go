@@ -18,9 +18,9 @@ const (
 	blameThread = 1
 )
 
-// Chrome writes tracks that open in a viewer beside the trace, with its times: a process per rank, most expensive first. In it, operations are
+// chrome writes tracks that open in a viewer beside the trace, with its times: a process per rank, most expensive first. In it, operations are
 // slices with their parts inside of them, a counter says by how much the rank was late, and instants what that cost.
-func Chrome(w io.Writer, d *straggler.Document, opt Options) error {
+func chrome(w io.Writer, d *straggler.Document, opt Options) error {
 	t := opt.Tracks
 	if t == nil {
 		return fault.Usagef("tracks cannot be made of a document: it does not list every operation").WithHint("write them when stragglers are looked for, from the traces")

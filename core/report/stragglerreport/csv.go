@@ -8,12 +8,12 @@ import (
 	"github.com/prlx-go/prlx/core/straggler"
 )
 
-// columns of the CSV. Later versions may append some; none will move.
+// columns of the writeCSV. Later versions may append some; none will move.
 var columns = []string{"rank", "host", "cost_ns", "share", "gain_ns", "last", "operations", "steps", "waited_ns", "cause", "blamed"}
 
-// CSV writes a row a rank, those that are blamed first, then by cost. Times are nanoseconds, share is a part of 1. Text that a spreadsheet would
+// writeCSV writes a row a rank, those that are blamed first, then by cost. Times are nanoseconds, share is a part of 1. Text that a spreadsheet would
 // take for a formula gets an apostrophe in front.
-func CSV(w io.Writer, d *straggler.Document, _ Options) error {
+func writeCSV(w io.Writer, d *straggler.Document, _ Options) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{columns}
 	for i := range d.Ranks {

@@ -1,4 +1,4 @@
-// Package stragglerreport turns who was late and what it cost (prlx.stragglers/1) into files for people and machines: HTML, Markdown, CSV, JUnit and the
+// Package stragglerreport turns who was late and what it cost (prlx.stragglers/1) into files for people and machines: writeHTML, Markdown, writeCSV, jUnit and the
 // document itself. A report is a function of the document alone, and of the gate that it is held against.
 //
 // What a trace may contain reaches a report escaped and bounded: no name can become markup or a formula of a spreadsheet. The same document
@@ -26,11 +26,11 @@ func (o Options) Exceeds(r *straggler.RankCost) bool {
 }
 
 var table = formats.Table[func(io.Writer, *straggler.Document, Options) error]{
-	{Name: "html", Endings: []string{".html", ".htm"}, Write: HTML},
-	{Name: "csv", Endings: []string{".csv"}, Write: CSV},
-	{Name: "markdown", Endings: []string{".md"}, Write: Markdown},
-	{Name: "junit", Endings: []string{".xml", ".junit"}, Write: JUnit},
-	{Name: "chrome", Endings: []string{".trace.json"}, Write: Chrome},
+	{Name: "html", Endings: []string{".html", ".htm"}, Write: writeHTML},
+	{Name: "csv", Endings: []string{".csv"}, Write: writeCSV},
+	{Name: "markdown", Endings: []string{".md"}, Write: markdown},
+	{Name: "junit", Endings: []string{".xml", ".junit"}, Write: jUnit},
+	{Name: "chrome", Endings: []string{".trace.json"}, Write: chrome},
 	{Name: "json", Endings: []string{".json"}, Write: writeJSON},
 }
 

@@ -33,8 +33,8 @@ var (
 	pageTemplate = kit.Template("page.html")
 )
 
-// HTML writes one page that needs nothing else: no network, no library. It is made of the document alone, and reads without its script.
-func HTML(w io.Writer, d *straggler.Document, _ Options) error {
+// writeHTML writes one page that needs nothing else: no network, no library. It is made of the document alone, and reads without its script.
+func writeHTML(w io.Writer, d *straggler.Document, _ Options) error {
 	return pageTemplate().Execute(w, newPage(d))
 }
 

@@ -17,9 +17,9 @@ const (
 	maxCases  = 4000 // ranks that have a case; the verdict's case says how many have none
 )
 
-// JUnit writes one suite: a case for the verdict, which is an error where the verdict is open, and without a gate fails where somebody is blamed; one for the gate,
+// jUnit writes one suite: a case for the verdict, which is an error where the verdict is open, and without a gate fails where somebody is blamed; one for the gate,
 // where there is one, which fails when it is met, and is an error where the verdict is open; and one for each rank, which fails when it is the rank that met it.
-func JUnit(w io.Writer, d *straggler.Document, opt Options) error {
+func jUnit(w io.Writer, d *straggler.Document, opt Options) error {
 	suite := junit.Suite{Name: suiteName, Time: "0", Properties: propertiesOf(d, opt)}
 	suite.Cases = append(suite.Cases, verdictCase(d, opt))
 	if opt.MostPercent != nil {

@@ -14,8 +14,8 @@ const (
 	maxMarkdownRows = 20 // of a table: what a comment or a step summary holds
 )
 
-// Markdown writes a summary for a comment or a step of a build: the verdict, the time of all operations divided, ranks, links, steps and communicators.
-func Markdown(w io.Writer, d *straggler.Document, _ Options) error {
+// markdown writes a summary for a comment or a step of a build: the verdict, the time of all operations divided, ranks, links, steps and communicators.
+func markdown(w io.Writer, d *straggler.Document, _ Options) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "### Stragglers\n\n%s\n", inline(clean(d.Verdict, maxText)))
 	fmt.Fprintf(out, "\n**%s**\n", foreign.Verdict(d.Conclusion).Outcome)

@@ -119,12 +119,12 @@ type Opcode struct {
 	Full string   // "ld.global.v4.b32"
 }
 
-// OperandKind tells operands apart.
-type OperandKind uint8
+// operandKind tells operands apart.
+type operandKind uint8
 
 // The kinds of operands.
 const (
-	IsRegister OperandKind = iota // Reg
+	IsRegister operandKind = iota // Reg
 	Immediate                     // Bits, Float
 	Vector                        // Elems: { %r1, %r2 }
 	Address                       // [Reg + Offset], [Symbol + Offset] or [Offset]
@@ -138,7 +138,7 @@ const (
 
 // Operand is one operand.
 type Operand struct {
-	Kind   OperandKind
+	Kind   operandKind
 	Reg    int32  // number of a register, -1 none
 	Not    bool   // !%p
 	Neg    bool   // -%r in front of a register, which PTX allows in few places

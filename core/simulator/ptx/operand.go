@@ -97,7 +97,7 @@ func (p *parser) operand(branch bool, number int32, depth int) Operand {
 }
 
 // group reads operands in brackets.
-func (p *parser) group(kind OperandKind, shut byte, branch bool, depth int) Operand {
+func (p *parser) group(kind operandKind, shut byte, branch bool, depth int) Operand {
 	o := Operand{Kind: kind, Reg: -1}
 	p.pos++
 	for p.err == nil && !p.accept(shut) {

@@ -195,13 +195,13 @@ func TestCallsThatCannotBe(t *testing.T) {
 		says  string
 	}{
 		"no function": {
-			withFunctions(tableOfFunctions, strings.NewReplacer("MASK", "3", "FIRST", "0").Replace(callTable)), execute.CheckCall, "a call through 0x0, where no function is",
+			withFunctions(tableOfFunctions, strings.NewReplacer("MASK", "3", "FIRST", "0").Replace(callTable)), "bad-call", "a call through 0x0, where no function is",
 		},
 		"no end": {
-			withFunctions(forever, "\tst.param.b32 [p0], 4999;\n\tcall (r0), sumTo, (p0);"), execute.CheckStack, "nested more than 256 deep",
+			withFunctions(forever, "\tst.param.b32 [p0], 4999;\n\tcall (r0), sumTo, (p0);"), "stack-overflow", "nested more than 256 deep",
 		},
 		"no stack": {
-			withFunctions(large, "\t.param .b64 p1;\n\tst.param.b32 [p0], 5;\n\tst.param.b64 [p1], 0;\n\tcall (r0), count, (p0, p1);"), execute.CheckStack,
+			withFunctions(large, "\t.param .b64 p1;\n\tst.param.b32 [p0], 5;\n\tst.param.b64 [p1], 0;\n\tcall (r0), count, (p0, p1);"), "stack-overflow",
 			"has more than 16384 bytes: 16384 are in use and 4096 more are needed",
 		},
 	} {

@@ -6,14 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/simulator/simt/execute"
 	"github.com/prlx-go/prlx/core/simulator/simt/memory"
 )
 
 func TestDivisionByZeroNamesTheLanes(t *testing.T) {
 	body := addressOfThread + "\tand.b32 %r1, %r31, 3;\n\tdiv.u32 %r2, 100, %r1;\n\tst.global.u32 [%rd3], %r2;"
 	data := make([]byte, 128)
-	f := only(t, mustRun(t, entry(body), testLaunch(1, 32, data, 0)), execute.CheckDivision)
+	f := only(t, mustRun(t, entry(body), testLaunch(1, 32, data, 0)), "division-by-zero")
 	if f.Lanes != 0x11111111 || wordsOf(data)[3] != 33 {
 		t.Errorf("lanes %08x, 100/3 = %d", f.Lanes, wordsOf(data)[3])
 	}
@@ -52,7 +51,7 @@ func TestDivisionsWhoseResultsNobodyWants(t *testing.T) {
 			}
 			continue
 		}
-		if f := only(t, r, execute.CheckDivision); f.Lanes != 1 || f.Count != 1 || !strings.HasPrefix(f.Text, "div.u32") {
+		if f := only(t, r, "division-by-zero"); f.Lanes != 1 || f.Count != 1 || !strings.HasPrefix(f.Text, "div.u32") {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
@@ -83,12 +82,12 @@ func TestMissingBarrierIsARace(t *testing.T) {
 			t.Errorf("seed %d: with a barrier: findings %+v", seed, r.Findings)
 		}
 		r := mustRun(t, entry(strings.Replace(body, "%BARRIER", "", 1)), l)
-		if len(r.Findings) == 0 || r.Findings[len(r.Findings)-1].Check != execute.CheckRace && r.Findings[0].Check != execute.CheckRace {
+		if len(r.Findings) == 0 || r.Findings[len(r.Findings)-1].Check != "shared-race" && r.Findings[0].Check != "shared-race" {
 			t.Errorf("seed %d: without: findings %+v", seed, r.Findings)
 			continue
 		}
 		for _, f := range r.Findings {
-			if f.Check == execute.CheckRace && !strings.Contains(f.Message, "warp") {
+			if f.Check == "shared-race" && !strings.Contains(f.Message, "warp") {
 				t.Errorf("message %q does not name the other warp", f.Message)
 			}
 		}
@@ -97,7 +96,7 @@ func TestMissingBarrierIsARace(t *testing.T) {
 
 func TestUninitialisedSharedMemoryIsFound(t *testing.T) {
 	body := "\t.shared .align 4 .b8 tile[256];\n\tshl.b32 %r1, %r31, 2;\n\tld.shared.u32 %r2, [tile+4];\n" + addressOfThread + "\tst.global.u32 [%rd3], %r2;"
-	only(t, mustRun(t, entry(body), testLaunch(1, 32, make([]byte, 128), 0)), execute.CheckUninitialised)
+	only(t, mustRun(t, entry(body), testLaunch(1, 32, make([]byte, 128), 0)), "uninitialised-shared")
 	l := testLaunch(1, 32, make([]byte, 128), 0)
 	l.Options.NoRaces = true
 	if r := mustRun(t, entry(body), l); len(r.Findings) != 0 {
@@ -137,7 +136,7 @@ func TestAsyncCopyLandsWhenItIsWaitedFor(t *testing.T) {
 		}
 	}
 	r := mustRun(t, entry(strings.Replace(asyncCopy, "%WAIT", "cp.async.wait_group 1;", 1)), testLaunch(1, 32, make([]byte, 512), 16))
-	if len(r.Findings) == 0 || r.Findings[0].Check != execute.CheckStaleCopy {
+	if len(r.Findings) == 0 || r.Findings[0].Check != "stale-async-copy" {
 		t.Errorf("a read before the copy landed: findings %+v", r.Findings)
 	}
 }
@@ -149,7 +148,7 @@ func TestNaNsAreFoundOnRequest(t *testing.T) {
 		t.Errorf("findings %+v though nobody asked", r.Findings)
 	}
 	l.Options.NaN = true
-	f := only(t, mustRun(t, entry(body), l), execute.CheckNaN) // the add passes a NaN on, which is not a finding
+	f := only(t, mustRun(t, entry(body), l), "nan") // the add passes a NaN on, which is not a finding
 	if f.Lanes != 7 || !strings.HasPrefix(f.Text, "sqrt.rn.f32") {
 		t.Errorf("%s in lanes %08x", f.Text, f.Lanes)
 	}
@@ -157,7 +156,7 @@ func TestNaNsAreFoundOnRequest(t *testing.T) {
 
 func TestShuffleThatNamesAbsentLanes(t *testing.T) {
 	body := "\tsetp.ge.u32 %p1, %r31, 16;\n\t@%p1 bra DONE;\n\tshfl.sync.bfly.b32 %r1, %r31, 1, 31, -1;\nDONE:\n\tvote.sync.ballot.b32 %r2, %p1, -1;\n"
-	f := only(t, mustRun(t, entry(body), testLaunch(1, 32, make([]byte, 4), 0)), execute.CheckBadShuffle)
+	f := only(t, mustRun(t, entry(body), testLaunch(1, 32, make([]byte, 4), 0)), "bad-shuffle")
 	if f.Lanes != 0xffff {
 		t.Errorf("lanes %08x", f.Lanes)
 	}
@@ -197,7 +196,7 @@ func asserting(behind string, cold bool) string {
 }
 
 func TestAssertSaysWhatAndWhere(t *testing.T) {
-	f := only(t, mustRun(t, asserting("", false), testLaunch(1, 64, make([]byte, 4), 0)), execute.CheckAssert)
+	f := only(t, mustRun(t, asserting("", false), testLaunch(1, 64, make([]byte, 4), 0)), "assert")
 	if f.Lanes != 1<<9 || f.Warp != 1 || !strings.Contains(f.Message, "a.py:17") || !strings.Contains(f.Message, "assertion failed: positive") {
 		t.Errorf("%q in lanes %08x of warp %d", f.Message, f.Lanes, f.Warp)
 	}
@@ -214,7 +213,7 @@ func TestAFailedAssertionIsAllThatIsSaid(t *testing.T) {
 			for seed := range uint64(5) {
 				l := testLaunch(2, 96, make([]byte, 4), 0)
 				l.Options.ScheduleSeed = seed
-				if f := only(t, mustRun(t, asserting(behind, cold), l), execute.CheckAssert); !strings.Contains(f.Message, "positive") {
+				if f := only(t, mustRun(t, asserting(behind, cold), l), "assert"); !strings.Contains(f.Message, "positive") {
 					t.Errorf("%q", f.Message)
 				}
 			}
@@ -226,7 +225,7 @@ func TestNullPointerArgument(t *testing.T) {
 	l := testLaunch(1, 32, nil, 0)
 	l.Memory = nil
 	l.Params[0] = Argument{Name: "out", Type: "*fp32", Allocation: -1}
-	only(t, mustRun(t, entry(addressOfThread+"\tst.global.u32 [%rd3], 1;"), l), execute.CheckNull)
+	only(t, mustRun(t, entry(addressOfThread+"\tst.global.u32 [%rd3], 1;"), l), "null-pointer")
 }
 
 // An index from memory that is added to a pointer does not make the pointer one that may go anywhere.
@@ -273,7 +272,7 @@ func TestPointersAreHeldToTheirArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := only(t, r, execute.CheckOutOfBounds); f.Fault.Nearest != "data" {
+	if f := only(t, r, "out-of-bounds"); f.Fault.Nearest != "data" {
 		t.Errorf("the nearest allocation is %q, want data, though in the process out is there", f.Fault.Nearest)
 	}
 }
@@ -295,7 +294,7 @@ func TestStridesAreNotTakenForPointers(t *testing.T) {
 		Params: []Argument{{Type: "*i32", Bits: 0x10000, Allocation: 0}, {Type: "i64", Bits: 1 << 36, Allocation: -1}, {Type: "*i32", Bits: 0x20000, Allocation: 1}},
 		Memory: []memory.Allocation{{Name: "data", Host: 0x10000, Bytes: make([]byte, 64)}, {Name: "other", Host: 0x20000, Bytes: make([]byte, 64)}},
 	}
-	if f := only(t, mustRun(t, text, l), execute.CheckOutOfBounds); f.Fault.Inside != "other" {
+	if f := only(t, mustRun(t, text, l), "out-of-bounds"); f.Fault.Inside != "other" {
 		t.Errorf("the store falls into %q, want other: its slot is 1 << 36 bytes away", f.Fault.Inside)
 	}
 	l.Params[1].Type = "" // nobody says what it is: it may be an address
@@ -391,7 +390,7 @@ func TestBlocksThatWriteOneWordRace(t *testing.T) {
 		t.Errorf("findings %+v though nobody asked", r.Findings)
 	}
 	l.Options.GlobalRaces = true
-	f := only(t, mustRun(t, entry(body), l), execute.CheckGlobalRace)
+	f := only(t, mustRun(t, entry(body), l), "global-race")
 	if f.Block != [3]uint32{1, 0, 0} || !strings.Contains(f.Message, "of block [0 0 0]") {
 		t.Errorf("block %v: %s", f.Block, f.Message)
 	}
@@ -503,7 +502,7 @@ func TestALoadedPointerToNothingSaysWhatItCanBe(t *testing.T) {
 		}
 		l := testLaunch(1, 1, data, 0)
 		l.Memory = append(l.Memory, memory.Allocation{Name: "row", Host: host, Bytes: make([]byte, 64)})
-		f := only(t, mustRun(t, entry("\tld.global.u64 %rd2, [%rd1];\n\tld.global.u32 %r1, [%rd2];"), l), execute.CheckOutOfBounds)
+		f := only(t, mustRun(t, entry("\tld.global.u64 %rd2, [%rd1];\n\tld.global.u32 %r1, [%rd2];"), l), "out-of-bounds")
 		for _, want := range c.want {
 			if !strings.Contains(f.Message, want) {
 				t.Errorf("%s: message %q does not say %q", name, f.Message, want)
@@ -514,7 +513,7 @@ func TestALoadedPointerToNothingSaysWhatItCanBe(t *testing.T) {
 		"\tld.global.u32 %r1, [%rd1+64];", "\t.shared .align 4 .b8 tile[64];\n\tst.shared.u32 [tile+128], %r31;", "\tst.shared.u32 [%r31+400], %r31;",
 		"\t.local .align 4 .b8 mine[64];\n\tst.local.u32 [mine+4096], %r31;",
 	} {
-		f := only(t, mustRun(t, entry(body), testLaunch(1, 1, make([]byte, 64), 0)), execute.CheckOutOfBounds)
+		f := only(t, mustRun(t, entry(body), testLaunch(1, 1, make([]byte, 64), 0)), "out-of-bounds")
 		if strings.Contains(f.Message, "freed") {
 			t.Errorf("message %q speaks of freed memory where it is known which memory is meant", f.Message)
 		}

@@ -159,20 +159,20 @@ func TestMistakesWithTheHeapAreFound(t *testing.T) {
 		body, says string
 		check      execute.Check
 	}{
-		"beyond":          {"\tld.u32 %r4, [%rd6+64];\n", "it reaches 4 bytes beyond the end of memory that malloc gave in k (64 bytes)", execute.CheckOutOfBounds},
-		"far beyond":      {"\tst.u32 [%rd6+4096], %r31;\n", "beyond the end of memory that malloc gave in k", execute.CheckOutOfBounds},
-		"before":          {"\tld.u32 %r4, [%rd6+-4];\n", "out of bounds", execute.CheckOutOfBounds},
-		"misaligned":      {"\tst.u32 [%rd6+2], %r31;\n", "not aligned", execute.CheckMisaligned},
-		"unwritten":       {"\tld.u32 %r4, [%rd6+8];\n", "reads what nobody has written of memory that malloc gave in k", execute.CheckUninitialGlobal},
-		"after free":      {freeOf("%rd6") + "\tld.u32 %r4, [%rd6+8];\n", "uses memory that was freed: it belonged to memory that malloc gave in k, which free in k freed", execute.CheckFreed},
-		"store after":     {freeOf("%rd6") + "\tst.u32 [%rd6+8], %r31;\n", "uses memory that was freed", execute.CheckFreed},
-		"atomic after":    {freeOf("%rd6") + "\tatom.add.u32 %r4, [%rd6], %r31;\n", "uses memory that was freed", execute.CheckFreed},
-		"twice":           {freeOf("%rd6") + freeOf("%rd6"), "freed before: it belonged to memory that malloc gave in k", execute.CheckFree},
-		"not its start":   {"\tadd.u64 %rd7, %rd6, 16;\n" + freeOf("%rd7"), "16 bytes behind the start of memory that malloc gave in k", execute.CheckFree},
-		"an argument":     {freeOf("%rd1"), "no memory that malloc gave", execute.CheckFree},
+		"beyond":          {"\tld.u32 %r4, [%rd6+64];\n", "it reaches 4 bytes beyond the end of memory that malloc gave in k (64 bytes)", "out-of-bounds"},
+		"far beyond":      {"\tst.u32 [%rd6+4096], %r31;\n", "beyond the end of memory that malloc gave in k", "out-of-bounds"},
+		"before":          {"\tld.u32 %r4, [%rd6+-4];\n", "out of bounds", "out-of-bounds"},
+		"misaligned":      {"\tst.u32 [%rd6+2], %r31;\n", "not aligned", "misaligned"},
+		"unwritten":       {"\tld.u32 %r4, [%rd6+8];\n", "reads what nobody has written of memory that malloc gave in k", "uninitialised-global"},
+		"after free":      {freeOf("%rd6") + "\tld.u32 %r4, [%rd6+8];\n", "uses memory that was freed: it belonged to memory that malloc gave in k, which free in k freed", "use-after-free"},
+		"store after":     {freeOf("%rd6") + "\tst.u32 [%rd6+8], %r31;\n", "uses memory that was freed", "use-after-free"},
+		"atomic after":    {freeOf("%rd6") + "\tatom.add.u32 %r4, [%rd6], %r31;\n", "uses memory that was freed", "use-after-free"},
+		"twice":           {freeOf("%rd6") + freeOf("%rd6"), "freed before: it belonged to memory that malloc gave in k", "bad-free"},
+		"not its start":   {"\tadd.u64 %rd7, %rd6, 16;\n" + freeOf("%rd7"), "16 bytes behind the start of memory that malloc gave in k", "bad-free"},
+		"an argument":     {freeOf("%rd1"), "no memory that malloc gave", "bad-free"},
 		"a null pointer":  {"\tmov.u64 %rd7, 0;\n" + freeOf("%rd7"), "", ""},
 		"all is right":    {"\tst.u32 [%rd6+60], %r31;\n\tld.u32 %r4, [%rd6+60];\n" + freeOf("%rd6"), "", ""},
-		"no such address": {"\tadd.u64 %rd7, %rd6, 1000000000000;\n\tld.u32 %r4, [%rd7];\n", "out of bounds", execute.CheckOutOfBounds},
+		"no such address": {"\tadd.u64 %rd7, %rd6, 1000000000000;\n\tld.u32 %r4, [%rd7];\n", "out of bounds", "out-of-bounds"},
 	} {
 		r := mustRun(t, withHeap(head+c.body), testLaunch(1, 32, make([]byte, 64), 0))
 		if c.check == "" {

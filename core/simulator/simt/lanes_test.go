@@ -57,7 +57,7 @@ func TestRacesWithinAWarp(t *testing.T) {
 		case c.race == "" && len(r.Findings) != 0:
 			t.Errorf("%s: %s", name, r.Findings[0].Message)
 		case c.race == "":
-		case len(r.Findings) != 1 || r.Findings[0].Check != execute.CheckWarpRace || !strings.Contains(r.Findings[0].Message, c.race):
+		case len(r.Findings) != 1 || r.Findings[0].Check != "warp-race" || !strings.Contains(r.Findings[0].Message, c.race):
 			t.Errorf("%s: %+v", name, r.Findings)
 		}
 	}
@@ -89,12 +89,12 @@ func TestAccessesOutsideOfAView(t *testing.T) {
 		r := mustRun(t, entry(c.body), l)
 		switch {
 		case name == "through all":
-			only(t, r, execute.CheckOutOfBounds)
+			only(t, r, "out-of-bounds")
 		case c.says == "" && len(r.Findings) != 0:
 			t.Errorf("%s: %+v", name, r.Findings)
 		case c.says == "":
 		default:
-			if f := only(t, r, execute.CheckView); f.Lanes != c.lanes || !strings.Contains(f.Message, c.says) || !strings.Contains(f.Message, "storage of ") {
+			if f := only(t, r, "outside-view"); f.Lanes != c.lanes || !strings.Contains(f.Message, c.says) || !strings.Contains(f.Message, "storage of ") {
 				t.Errorf("%s: lanes %08x, %s", name, f.Lanes, f.Message)
 			}
 		}

@@ -44,12 +44,12 @@ func TestWhoWaitsAtAnMbarrierSeesWhatWasWritten(t *testing.T) {
 		want         execute.Check
 	}{
 		"waits":           {arrive, spin, ""},
-		"a whole warp":    {"mbarrier.arrive.noComplete.shared.b64 %rd5, [tile+128], 1;", "mbarrier.test_wait.parity.shared.b64 %p2, [tile+128], 1;", execute.CheckMbarrier},
-		"does not wait":   {arrive, "", execute.CheckRace},
-		"looks once":      {arrive, "mbarrier.test_wait.parity.shared.b64 %p2, [tile+128], 1;", execute.CheckRace},
-		"too many":        {"mbarrier.arrive.shared.b64 %rd5, [tile+128], 2;", spin, execute.CheckMbarrier},
-		"after its end":   {"mbarrier.arrive.shared.b64 _, [tile+128];\n\tmbarrier.inval.shared.b64 [tile+128];", spin, execute.CheckMbarrier},
-		"no such barrier": {"mbarrier.arrive.shared.b64 _, [tile+136];", spin, execute.CheckMbarrier},
+		"a whole warp":    {"mbarrier.arrive.noComplete.shared.b64 %rd5, [tile+128], 1;", "mbarrier.test_wait.parity.shared.b64 %p2, [tile+128], 1;", "mbarrier"},
+		"does not wait":   {arrive, "", "shared-race"},
+		"looks once":      {arrive, "mbarrier.test_wait.parity.shared.b64 %p2, [tile+128], 1;", "shared-race"},
+		"too many":        {"mbarrier.arrive.shared.b64 %rd5, [tile+128], 2;", spin, "mbarrier"},
+		"after its end":   {"mbarrier.arrive.shared.b64 _, [tile+128];\n\tmbarrier.inval.shared.b64 [tile+128];", spin, "mbarrier"},
+		"no such barrier": {"mbarrier.arrive.shared.b64 _, [tile+136];", spin, "mbarrier"},
 	} {
 		for seed := range uint64(5) {
 			data := make([]byte, 128)
@@ -104,7 +104,7 @@ func TestStatesOfMbarriers(t *testing.T) {
 	if got := [5]uint32(wordsOf(data)); got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if f := only(t, r, execute.CheckMbarrier); !strings.Contains(f.Message, "1 arrivals come to an mbarrier, whose phase waits for 1 of 2 more") {
+	if f := only(t, r, "mbarrier"); !strings.Contains(f.Message, "1 arrivals come to an mbarrier, whose phase waits for 1 of 2 more") {
 		t.Errorf("the finding is %q", f.Message) // the last one would complete the phase
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/prlx-go/prlx/core/simulator/simt/execute"
 )
 
 // Kernels whose blocks wait for each other by words from 4096 on. REL, ACQ and BOTH stand for the order of an access, BEFORE and AFTER for
@@ -150,7 +148,7 @@ func TestKernelsWhoseBlocksWaitForEachOther(t *testing.T) {
 						t.Errorf("%s, %s, %d threads, seed %d: %v", name, how, threads, seed, r.Findings)
 					}
 					for _, f := range r.Findings {
-						if f.Check != execute.CheckGlobalRace {
+						if f.Check != "global-race" {
 							t.Errorf("%s, %s: %v", name, how, f)
 						}
 					}
@@ -182,7 +180,7 @@ func TestBarriersThatOrderTheWarpsOfABlock(t *testing.T) {
 				l.Options = Options{ScheduleSeed: seed, GlobalRaces: true, MaxInstructions: 1 << 22}
 				r := mustRun(t, orderedText(c.kernel, orders[how].words, bars...), l)
 				for _, f := range r.Findings {
-					found = found || f.Check == execute.CheckGlobalRace
+					found = found || f.Check == "global-race"
 				}
 			}
 			if !found {

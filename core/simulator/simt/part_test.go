@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/simulator/simt/execute"
 	"github.com/prlx-go/prlx/core/simulator/simt/memory"
 )
 
@@ -84,7 +83,7 @@ func TestAtomicsOnAPartOfAWordOutOfBounds(t *testing.T) {
 				t.Fatalf("%d elements: found %+v, want the load and the atomic", n, r.Findings)
 			}
 			for _, f := range r.Findings {
-				if f.Check != execute.CheckOutOfBounds || f.Lanes != 1<<n {
+				if f.Check != "out-of-bounds" || f.Lanes != 1<<n {
 					t.Errorf("%d elements: found %s in lanes %08x, want out-of-bounds in lane %d", n, f.Check, f.Lanes, n)
 				}
 			}
@@ -125,7 +124,7 @@ func TestAtomicsOnAPartOfAReadOnlyWord(t *testing.T) {
 	for n := 1; n <= 2; n++ {
 		l, _ := halves(n, 0, 1)
 		l.Memory[0].ReadOnly = true
-		f := only(t, mustRun(t, addHalf(roundDown, loadWord, ""), l), execute.CheckReadOnly)
+		f := only(t, mustRun(t, addHalf(roundDown, loadWord, ""), l), "read-only-write")
 		if f.Fault == nil || f.Fault.Nearest != "out" || f.Fault.Check != memory.ReadOnlyWrite {
 			t.Errorf("%d elements: the finding is %+v", n, f)
 		}

@@ -71,17 +71,11 @@ func (p *Program) Kernels() []string {
 	return names
 }
 
-// Run executes one launch. What the kernel did wrong is in Result.Findings; an error says that the launch could not run or did
+// Observe executes one launch. What the kernel did wrong is in Result.Findings; an error says that the launch could not run or did
 // not end: a usage error, a refused instruction, the limit of instructions, a cancelled job. The caller's memory is changed in
 // place, also by a launch that fails.
-func (p *Program) Run(j *job.Job, l *Launch) (*Result, error) { return p.Record(j, l, nil) }
-
-// Record is Run that is observed as r asks, if it is not nil.
-func (p *Program) Record(j *job.Job, l *Launch, r *Recording) (*Result, error) {
-	return p.Observe(j, l, r, nil)
-}
-
-// Observe is Record that others may observe, too: with is asked once, before the launch, with who observes for r (nil: nobody), and
+//
+// It is recorded as r asks, if that is not nil. Others may observe it, too: with is asked once, before the launch, with who observes for r (nil: nobody), and
 // says who observes the launch (nil: nobody).
 func (p *Program) Observe(
 	j *job.Job, l *Launch, r *Recording, with func(k *code.Kernel, list *sites.List, recorder execute.Observer) execute.Observer,
@@ -104,12 +98,6 @@ func (p *Program) Observe(
 		who = with(k, list, who)
 	}
 	return execute.Run(j, k, p.variables, l, who)
-}
-
-// Check binds a kernel without running it: nil when the simulator can run it, else the refusal, which names the instruction.
-func (p *Program) Check(kernel string) error {
-	_, err := p.bound(kernel)
-	return err
 }
 
 // Reach says where the accesses of a kernel to global memory can lead: for each kind of them a set of parameters, as bits, that their addresses
@@ -156,34 +144,6 @@ func (p *Program) bound(name string) (*code.Kernel, error) {
 	return nil, fault.Usagef("%s has no kernel %q", p.name, name)
 }
 
-// Param is a parameter of a kernel as its PTX declares it.
-type Param struct {
-	Name    string
-	Bytes   uint64
-	Pointer bool   // declared to be one; older compilers do not say so
-	Type    string // as the PTX declares it: "u64", "f32", "b8"
-	Align   uint64
-	Array   bool // of several elements of the type: a structure is one of bytes
-}
-
-// Params are the parameters of a kernel, in their order.
-func (p *Program) Params(kernel string) ([]Param, error) {
-	for _, f := range p.module.Functions {
-		if f.Name != kernel || !f.Entry {
-			continue
-		}
-		list := make([]Param, len(f.Params))
-		for i := range f.Params {
-			v := &f.Params[i]
-			list[i] = Param{
-				Name: v.Name, Bytes: v.Bytes, Pointer: v.Pointer, Type: v.Type.String(), Align: uint64(v.Align), Array: v.Bytes != uint64(code.WidthOf(v.Type.String())/8),
-			}
-		}
-		return list, nil
-	}
-	return nil, fault.Usagef("%s has no kernel %q", p.name, kernel)
-}
-
 // Variable copies bytes from a place in a .global or .const variable, or to it where write says so, while no kernel of the module runs. It returns how
 // many bytes the variable has.
 func (p *Program) Variable(name string, offset uint64, b []byte, write bool) (uint64, error) {
@@ -205,20 +165,8 @@ func (p *Program) Variable(name string, offset uint64, b []byte, write bool) (ui
 	return n, nil
 }
 
-// Reset gives the .global variables of the module their initial values again.
-func (p *Program) Reset() {
-	p.running.Lock()
-	defer p.running.Unlock()
-	p.variables.Reset()
-}
-
-// Sites are the sites of a kernel and of the functions that it calls: all kinds, whatever a recording asks for, so that the
-// numbers of one build never change. Arguments have the names of the PTX.
-func (p *Program) Sites(kernel string) (*site.Table, error) {
-	return p.SitesNamed(kernel, nil)
-}
-
-// SitesNamed is Sites with names for the arguments of the kernel, in their order; "" keeps that of the PTX.
+// SitesNamed are the sites of a kernel and of the functions that it calls: all kinds, whatever a recording asks for, so that the
+// numbers of one build never change. arguments are names for the arguments of the kernel, in their order; "" keeps that of the PTX.
 func (p *Program) SitesNamed(kernel string, arguments []string) (*site.Table, error) {
 	for _, f := range p.module.Functions {
 		if f.Name == kernel && f.Entry && !f.Extern {

@@ -186,7 +186,7 @@ func expectedDigest(stores []randomStore, contents []byte, blocks, threads uint3
 		}
 		if shape != 0 {
 			c.Index = int64(at) / (4 * warptrace.ChunkElements)
-			c.Digest += warptrace.ChunkHash(uint64(at), value, shape)
+			c.Digest += warptrace.HashAt(warptrace.HashPlace(uint64(at), shape), value)
 			chunks[c.Index] = c
 		}
 	}

@@ -73,7 +73,7 @@ const addressOfThread = "\tmul.wide.u32 %rd2, %r31, 4;\n\tadd.s64 %rd3, %rd1, %r
 func TestOutOfBoundsStoreNamesLaneAddressAndAllocation(t *testing.T) {
 	data := make([]byte, 4*60)
 	r := mustRun(t, entry(addressOfThread+"\tst.global.u32 [%rd3], %r31;"), testLaunch(1, 64, data, 0))
-	f := only(t, r, execute.CheckOutOfBounds)
+	f := only(t, r, "out-of-bounds")
 	if f.Warp != 1 || f.Lanes != 0xf0000000 || f.Lane != 28 || f.Block != [3]uint32{} || f.Fault == nil || f.Fault.Nearest != "out" {
 		t.Errorf("the finding is %+v", f)
 	}
@@ -95,7 +95,7 @@ func TestFindingsCountWhatTheyFindAndKeepTheFirst(t *testing.T) {
 		for _, workers := range []int{1, 2, 3} {
 			l := testLaunch(8, 32, make([]byte, 4*32*3), 0)
 			l.Options = Options{ScheduleSeed: seed, Workers: workers}
-			f := only(t, mustRun(t, entry(body), l), execute.CheckOutOfBounds)
+			f := only(t, mustRun(t, entry(body), l), "out-of-bounds")
 			if f.Count != 5 || f.Block != [3]uint32{3, 0, 0} || f.Lanes != 0xffffffff {
 				t.Errorf("seed %d, %d workers: %d times, first in block %v, lanes %08x; want 5, [3 0 0], all", seed, workers, f.Count, f.Block, f.Lanes)
 			}
@@ -108,7 +108,7 @@ func TestStopAtFirstEndsTheLaunch(t *testing.T) {
 	l := testLaunch(1, 32, data, 0)
 	l.Options.StopAtFirst = true
 	r := mustRun(t, entry(addressOfThread+"\tst.global.u32 [%rd3+4], %r31;\n\tst.global.u32 [%rd1], 7;"), l)
-	only(t, r, execute.CheckOutOfBounds)
+	only(t, r, "out-of-bounds")
 	if wordsOf(data)[0] != 0 {
 		t.Error("the kernel went on behind the first finding")
 	}
@@ -151,7 +151,7 @@ func TestDynamicSharedMemoryBeginsBehindTheStatic(t *testing.T) {
 
 func TestBarrierUnderDivergence(t *testing.T) {
 	body := "\tsetp.lt.u32 %p1, %r31, 40;\n\t@%p1 bar.sync 0;\n\tst.global.u32 [%rd1], 1;\n"
-	f := only(t, mustRun(t, entry(body), testLaunch(1, 64, make([]byte, 4), 0)), execute.CheckBarrier)
+	f := only(t, mustRun(t, entry(body), testLaunch(1, 64, make([]byte, 4), 0)), "barrier-divergence")
 	if f.Warp != 1 || f.Lanes != 0xff || !strings.Contains(f.Message, "lanes ffffff00 are elsewhere") {
 		t.Errorf("warp %d, lanes %08x, %q; want warp 1, lanes 000000ff", f.Warp, f.Lanes, f.Message)
 	}
@@ -190,12 +190,12 @@ func TestAnEarlyReturnBeforeABarrierIsLegal(t *testing.T) {
 // A barrier that counts its threads waits for so many, whoever has ended.
 func TestAnEarlyReturnBeforeABarrierThatCounts(t *testing.T) {
 	body := "\tsetp.ge.u32 %p1, %r31, 32;\n\t@%p1 ret;\n\tbar.sync 1, 64;\n"
-	only(t, mustRun(t, entry(body), testLaunch(1, 64, make([]byte, 4), 0)), execute.CheckDeadlock)
+	only(t, mustRun(t, entry(body), testLaunch(1, 64, make([]byte, 4), 0)), "deadlock")
 }
 
 func TestWarpsAtDifferentBarriers(t *testing.T) {
 	body := "\tsetp.ge.u32 %p1, %r31, 32;\n\t@%p1 bra OTHER;\n\tbar.sync 0;\n\tbra DONE;\nOTHER:\n\tbar.sync 0;\nDONE:\n"
-	only(t, mustRun(t, entry(body), testLaunch(1, 64, make([]byte, 4), 0)), execute.CheckBarrier)
+	only(t, mustRun(t, entry(body), testLaunch(1, 64, make([]byte, 4), 0)), "barrier-divergence")
 }
 
 func TestNamedBarriersWithCounts(t *testing.T) {
@@ -258,7 +258,7 @@ func TestBarrierThatReduces(t *testing.T) {
 
 func TestDeadlockIsFound(t *testing.T) {
 	body := "\tsetp.ge.u32 %p1, %r31, 32;\n\t@%p1 ret;\n\tbar.sync 1, 64;\n"
-	f := only(t, mustRun(t, entry(body), testLaunch(1, 64, make([]byte, 4), 0)), execute.CheckDeadlock)
+	f := only(t, mustRun(t, entry(body), testLaunch(1, 64, make([]byte, 4), 0)), "deadlock")
 	if !strings.Contains(f.Message, "32 of 64 threads") {
 		t.Errorf("message %q does not say 32 of 64 threads", f.Message)
 	}
@@ -267,7 +267,7 @@ func TestDeadlockIsFound(t *testing.T) {
 func TestTrapEndsTheBlock(t *testing.T) {
 	data := make([]byte, 4*4)
 	body := "\tmov.u32 %r1, %ctaid.x;\n\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n\tsetp.eq.s32 %p1, %r1, 2;\n\t@%p1 trap;\n\tst.global.u32 [%rd3], 1;"
-	f := only(t, mustRun(t, entry(body), testLaunch(4, 32, data, 0)), execute.CheckTrap)
+	f := only(t, mustRun(t, entry(body), testLaunch(4, 32, data, 0)), "trap")
 	if f.Block != [3]uint32{2, 0, 0} || fmt.Sprint(wordsOf(data)) != "[1 1 0 1]" {
 		t.Errorf("trap in block %v, memory %v", f.Block, wordsOf(data))
 	}

@@ -3,8 +3,6 @@ package simt
 import (
 	"strings"
 	"testing"
-
-	"github.com/prlx-go/prlx/core/simulator/simt/execute"
 )
 
 // runSchedules runs a body with one block of 32 threads under several seeds, demands that nothing is found, and hands out the words
@@ -241,7 +239,7 @@ func TestAConvergentInstructionBeforeThePlaceWhereABranchEnds(t *testing.T) {
 		l := testLaunch(1, 32, make([]byte, 4), 0)
 		l.Options.NoRaces = true
 		r := mustRun(t, text, l)
-		said := len(r.Findings) == 1 && r.Findings[0].Check == execute.CheckConvergence && strings.Contains(r.Findings[0].Message, "different ways")
+		said := len(r.Findings) == 1 && r.Findings[0].Check == "convergence" && strings.Contains(r.Findings[0].Message, "different ways")
 		if said != found || !found && len(r.Findings) > 0 {
 			t.Errorf("%s: findings %+v", instruction, r.Findings)
 		}
@@ -311,7 +309,7 @@ func TestMatrixInstructionsNeedTheWholeWarp(t *testing.T) {
 		switch {
 		case c.says == "" && len(r.Findings) != 0:
 			t.Errorf("%s: findings %+v", name, r.Findings)
-		case c.says != "" && !strings.Contains(only(t, r, execute.CheckConvergence).Message, c.says):
+		case c.says != "" && !strings.Contains(only(t, r, "convergence").Message, c.says):
 			t.Errorf("%s: message %q, want %q", name, r.Findings[0].Message, c.says)
 		}
 	}

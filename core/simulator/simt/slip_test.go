@@ -3,8 +3,6 @@ package simt
 import (
 	"strings"
 	"testing"
-
-	"github.com/prlx-go/prlx/core/simulator/simt/execute"
 )
 
 // TestSlipsFromOneSharedVariableIntoTheNext: two variables of 128 bytes stand one behind the other.
@@ -34,7 +32,7 @@ func TestSlipsFromOneSharedVariableIntoTheNext(t *testing.T) {
 			}
 			continue
 		}
-		if f := only(t, r, execute.CheckOutOfBounds); !strings.Contains(f.Message, c.want) {
+		if f := only(t, r, "out-of-bounds"); !strings.Contains(f.Message, c.want) {
 			t.Errorf("%s: %q does not say %q", name, f.Message, c.want)
 		}
 	}

@@ -3,8 +3,6 @@ package simt
 import (
 	"strings"
 	"testing"
-
-	"github.com/prlx-go/prlx/core/simulator/simt/execute"
 )
 
 // A product with a sparse matrix whose rows have ones at places 0 and 2 of each four, with a matrix of ones: 8 of 16 products. Metadata that
@@ -16,7 +14,7 @@ func TestSparseProductInAKernel(t *testing.T) {
 		data := make([]byte, 4*32)
 		r := mustRun(t, text, testLaunch(1, 32, data, 0))
 		if lanes != 0 {
-			if f := only(t, r, execute.CheckMetadata); f.Lanes != lanes || !strings.Contains(f.Message, "bits 0 to 3 of the metadata of lane 1 are 0b0101") {
+			if f := only(t, r, "sparse-metadata"); f.Lanes != lanes || !strings.Contains(f.Message, "bits 0 to 3 of the metadata of lane 1 are 0b0101") {
 				t.Errorf("lanes %08x, %s", f.Lanes, f.Message)
 			}
 			continue

@@ -116,14 +116,14 @@ func TestStackMistakesAreFound(t *testing.T) {
 	}{
 		"too much": {
 			"mul.wide.u32 %rd4, %r31, 1024;\n\talloca.u64 %rd5, %rd4;", "the stack of a thread has 16384 bytes: 0 are in use and 17408 more are needed",
-			execute.CheckStack, 0xfffe0000,
+			"stack-overflow", 0xfffe0000,
 		},
-		"too much in all":      {"alloca.u64 %rd5, 16384;\n\talloca.u64 %rd5, 1;", "16384 are in use and 1 more", execute.CheckStack, 0xffffffff},
-		"aligned beyond":       {"alloca.u64 %rd5, 8, 8388608;\n\talloca.u64 %rd5, 8, 8388608;", "aligned to 8388608", execute.CheckStack, 0xffffffff},
-		"no stacksave":         {"mov.u64 %rd4, 77;\n\tstackrestore.u64 %rd4;", "set to 0x4d, which no stacksave has said", execute.CheckStack, 0xffffffff},
-		"nobody wrote it":      {"alloca.u64 %rd5, 16;\n\tld.local.u32 %r4, [%rd5+4];", "has not written", execute.CheckUninitialLocal, 0xffffffff},
-		"read when given back": {"stacksave.u64 %rd4;\n\talloca.u64 %rd5, 16;\n\tst.local.u32 [%rd5], %r31;\n\tstackrestore.u64 %rd4;\n\tld.local.u32 %r4, [%rd5];", "has not written", execute.CheckUninitialLocal, 0xffffffff},
-		"allocated again":      {"stacksave.u64 %rd4;\n\talloca.u64 %rd5, 16;\n\tst.local.u32 [%rd5], %r31;\n\tstackrestore.u64 %rd4;\n\talloca.u64 %rd5, 16;\n\tld.local.u32 %r4, [%rd5];", "has not written", execute.CheckUninitialLocal, 0xffffffff},
+		"too much in all":      {"alloca.u64 %rd5, 16384;\n\talloca.u64 %rd5, 1;", "16384 are in use and 1 more", "stack-overflow", 0xffffffff},
+		"aligned beyond":       {"alloca.u64 %rd5, 8, 8388608;\n\talloca.u64 %rd5, 8, 8388608;", "aligned to 8388608", "stack-overflow", 0xffffffff},
+		"no stacksave":         {"mov.u64 %rd4, 77;\n\tstackrestore.u64 %rd4;", "set to 0x4d, which no stacksave has said", "stack-overflow", 0xffffffff},
+		"nobody wrote it":      {"alloca.u64 %rd5, 16;\n\tld.local.u32 %r4, [%rd5+4];", "has not written", "uninitialised-local", 0xffffffff},
+		"read when given back": {"stacksave.u64 %rd4;\n\talloca.u64 %rd5, 16;\n\tst.local.u32 [%rd5], %r31;\n\tstackrestore.u64 %rd4;\n\tld.local.u32 %r4, [%rd5];", "has not written", "uninitialised-local", 0xffffffff},
+		"allocated again":      {"stacksave.u64 %rd4;\n\talloca.u64 %rd5, 16;\n\tst.local.u32 [%rd5], %r31;\n\tstackrestore.u64 %rd4;\n\talloca.u64 %rd5, 16;\n\tld.local.u32 %r4, [%rd5];", "has not written", "uninitialised-local", 0xffffffff},
 	} {
 		f := only(t, mustRun(t, entry("\t"+c.body), testLaunch(1, 32, make([]byte, 4*32), 0)), c.check)
 		if !strings.Contains(f.Message, c.says) || f.Lanes != c.lanes {
@@ -135,5 +135,5 @@ func TestStackMistakesAreFound(t *testing.T) {
 // What a call left on the stack is not what the next one to allocate there has written.
 func TestStackOfACallIsUnwrittenForTheNext(t *testing.T) {
 	body := "\tst.param.b32 [p0], %r31;\n\tcall (r0), f, (p0);\n\talloca.u32 %r2, 4096;\n\tld.local.u32 %r4, [%r2+4092];\n"
-	only(t, mustRun(t, withFunctions(keepsOnStack, body+storeR4), testLaunch(1, 32, make([]byte, 4*32), 0)), execute.CheckUninitialLocal)
+	only(t, mustRun(t, withFunctions(keepsOnStack, body+storeR4), testLaunch(1, 32, make([]byte, 4*32), 0)), "uninitialised-local")
 }

@@ -24,7 +24,7 @@ func (w *twinWarp) step(group []*twinLane, forced bool) {
 		w.passed[o.line] = append(w.passed[o.line], passed{active, taken})
 	}
 	if o.kind == opTrap && taken != 0 {
-		w.note(o.line, execute.CheckTrap, taken)
+		w.note(o.line, "trap", taken)
 		w.over = true
 		return
 	}
@@ -270,13 +270,13 @@ func (w *twinWarp) meet(m *meeting, group, all []*twinLane) {
 	live, active, there := w.live(), lanesOf32(group), lanesOf32(all)
 	if m.name == "mma" {
 		if group[0].loose != nil || active != live || live != w.born {
-			w.note(m.line, execute.CheckConvergence, active)
+			w.note(m.line, "convergence", active)
 		}
 		return
 	}
 	if m.name == "bar" {
 		if active != live {
-			w.note(m.line, execute.CheckBarrier, active)
+			w.note(m.line, "barrier-divergence", active)
 		}
 		return
 	}
@@ -336,6 +336,6 @@ func (w *twinWarp) meet(m *meeting, group, all []*twinLane) {
 		}
 	}
 	if wrong {
-		w.note(m.line, execute.CheckBadShuffle, there)
+		w.note(m.line, "bad-shuffle", there)
 	}
 }

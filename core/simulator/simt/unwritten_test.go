@@ -3,8 +3,6 @@ package simt
 import (
 	"strings"
 	"testing"
-
-	"github.com/prlx-go/prlx/core/simulator/simt/execute"
 )
 
 // TestReadsOfArraysThatNobodyHasWritten: the array has 64 words, of which nobody wrote any before the launch.
@@ -36,7 +34,7 @@ func TestReadsOfArraysThatNobodyHasWritten(t *testing.T) {
 				}
 				continue
 			}
-			f := only(t, r, execute.CheckUninitialGlobal)
+			f := only(t, r, "uninitialised-global")
 			if f.Lanes != c.lanes || !strings.Contains(f.Message, "reads what nobody has written of out") {
 				t.Errorf("%s: lanes %08x, %q; want lanes %08x", name, f.Lanes, f.Message, c.lanes)
 			}

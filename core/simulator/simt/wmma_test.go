@@ -227,10 +227,10 @@ func TestFragmentsAreChecked(t *testing.T) {
 		size int
 		want execute.Check
 	}{
-		"beyond the end":     {"\twmma.load.a.sync.aligned.row.m16n16k16.global.f16 " + list + ", [%rd1], 16;", 500, execute.CheckOutOfBounds},
-		"a part of the warp": {"\tsetp.lt.u32 %p1, %r31, 7;\n\t@%p1 wmma.load.a.sync.aligned.row.m16n16k16.global.f16 " + list + ", [%rd1], 16;", 512, execute.CheckConvergence},
-		"not written":        {"\t.shared .align 128 .b8 tile[512];\n\twmma.load.a.sync.aligned.row.m16n16k16.shared.f16 " + list + ", [tile];", 512, execute.CheckUninitialised},
-		"misaligned":         {"\twmma.load.a.sync.aligned.row.m16n16k16.global.f16 " + list + ", [%rd1+8], 16;", 1024, execute.CheckMisaligned},
+		"beyond the end":     {"\twmma.load.a.sync.aligned.row.m16n16k16.global.f16 " + list + ", [%rd1], 16;", 500, "out-of-bounds"},
+		"a part of the warp": {"\tsetp.lt.u32 %p1, %r31, 7;\n\t@%p1 wmma.load.a.sync.aligned.row.m16n16k16.global.f16 " + list + ", [%rd1], 16;", 512, "convergence"},
+		"not written":        {"\t.shared .align 128 .b8 tile[512];\n\twmma.load.a.sync.aligned.row.m16n16k16.shared.f16 " + list + ", [tile];", 512, "uninitialised-shared"},
+		"misaligned":         {"\twmma.load.a.sync.aligned.row.m16n16k16.global.f16 " + list + ", [%rd1+8], 16;", 1024, "misaligned"},
 	} {
 		r := mustRun(t, entry(c.body), testLaunch(1, 32, make([]byte, c.size), 0))
 		if len(r.Findings) == 0 || r.Findings[0].Check != c.want {

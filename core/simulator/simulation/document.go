@@ -121,8 +121,8 @@ type Access struct {
 	Inside   string `json:"inside,omitempty"`   // another allocation, into which it falls
 }
 
-// Schema names the document.
-const Schema = "prlx.simulation/1"
+// schema names the document.
+const schema = "prlx.simulation/1"
 
 // The values of Document.Status.
 const (
@@ -130,11 +130,11 @@ const (
 	findings = "findings"
 )
 
-// Describe makes the document of a launch that ran. number is that of the launch in the session.
-func Describe(l *simt.Launch, number uint64, result *simt.Result) *Document {
+// describe makes the document of a launch that ran. number is that of the launch in the session.
+func describe(l *simt.Launch, number uint64, result *simt.Result) *Document {
 	o := &l.Options
 	doc := &Document{
-		Schema: Schema, Status: clean, Kernel: l.Kernel, Launch: number, Grid: l.Grid, Block: l.Block, Cluster: l.Cluster,
+		Schema: schema, Status: clean, Kernel: l.Kernel, Launch: number, Grid: l.Grid, Block: l.Block, Cluster: l.Cluster,
 		SharedBytes: l.SharedBytes, Blocks: result.Blocks, Warps: result.Warps, Instructions: result.Instructions,
 		LaneInstructions: result.LaneInstructions, Lines: make([]Line, len(result.Lines)),
 		Findings: make([]Finding, len(result.Findings)), MoreFindings: result.MoreFindings, Output: result.Output,

@@ -238,7 +238,7 @@ func TestRecordingChangesNoResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, want := launchOf(0) // a null pointer: nothing is recorded
-	if result, err := p.Run(newJob(t), l); err != nil || len(result.Findings) > 0 {
+	if result, err := p.Observe(newJob(t), l, nil, nil); err != nil || len(result.Findings) > 0 {
 		t.Fatal(err, result)
 	}
 	for _, size := range []int{1 << 16, 4096, 512} {

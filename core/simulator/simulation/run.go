@@ -55,7 +55,7 @@ func run(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *recorder.R
 		if err != nil {
 			return nil, err
 		}
-		return seen.describe(Describe(l, about.Number, result)), nil
+		return seen.describe(describe(l, about.Number, result)), nil
 	}
 	if r.Instrumented != nil {
 		return runInstrumented(j, p, l, about, r)
@@ -86,7 +86,7 @@ func run(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *recorder.R
 	if err != nil {
 		return nil, err
 	}
-	doc := seen.describe(Describe(l, about.Number, result))
+	doc := seen.describe(describe(l, about.Number, result))
 	doc.Recording, err = rec.Commit()
 	return doc, err
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/prlx-go/prlx/core/trace/source"
 )
 
-var _ source.Active = (*Trace)(nil)
+var _ source.Active = (*trace)(nil)
 
 // Activities visits kernels, copies and fills, calls of the runtime, operators, and the ranges of users and of Python on the host.
-func (t *Trace) Activities(ctx context.Context, src *file.Source, visit func(a *source.Activity)) error {
+func (t *trace) Activities(ctx context.Context, src *file.Source, visit func(a *source.Activity)) error {
 	role := func(phase byte, cat, name []byte) (source.ActivityRole, bool) {
 		if phase != 'X' || len(cat) == 0 {
 			return 0, false

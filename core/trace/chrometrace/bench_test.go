@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
-	"github.com/prlx-go/prlx/core/trace/chrometrace/chrometracetest"
+	"github.com/prlx-go/prlx/core/testing/chrometracetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 	"github.com/prlx-go/prlx/core/trace/clock"
 )
 
@@ -42,21 +42,21 @@ func BenchmarkScan(b *testing.B) {
 func BenchmarkRewrite(b *testing.B) {
 	benchmarkInputs(b, func(b *testing.B, src *file.Source) {
 		tr := mustScan(b, src, ScanOptions{})
-		r, err := NewRewriter(tr, benchmarkEdit(b, tr))
+		r, err := newRewriter(tr, benchmarkEdit(b, tr))
 		if err != nil {
 			b.Fatal(err)
 		}
-		w := r.Worker()
+		w := r.worker()
 		var raw, out []byte
 		b.SetBytes(src.Size())
 		b.ReportAllocs()
 		for b.Loop() {
-			var counts Counts
+			var counts counts
 			for i := range tr.Chunks {
-				if raw, err = ReadChunk(src, &tr.Chunks[i], raw); err != nil {
+				if raw, err = readChunk(src, &tr.Chunks[i], raw); err != nil {
 					b.Fatal(err)
 				}
-				if out, err = w.Chunk(out[:0], raw, &tr.Chunks[i], &counts); err != nil {
+				if out, err = w.chunk(out[:0], raw, &tr.Chunks[i], &counts); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -68,7 +68,7 @@ func BenchmarkRewrite(b *testing.B) {
 }
 
 // benchmarkEdit is what combining does: a drifting clock of many knots, new pids, new flow ids, bounds.
-func benchmarkEdit(b *testing.B, tr *Trace) Edit {
+func benchmarkEdit(b *testing.B, tr *trace) edit {
 	var knots []clock.Knot
 	for i := range int64(64) {
 		x := tr.Min.NS - 1e9 + i*50_000_000
@@ -79,13 +79,13 @@ func benchmarkEdit(b *testing.B, tr *Trace) Edit {
 		b.Fatal(err)
 	}
 	base := int64(1_600_000_000_000_000_000)
-	e := Edit{Clock: m, OutputBaseNS: &base, IDs: IDEdit{Offset: 10_000_000, HexOffset: 1 << 48, Prefix: "n1/"}, Sample: true, DropEmpty: true}
+	e := edit{Clock: m, OutputBaseNS: &base, IDs: idEdit{Offset: 10_000_000, HexOffset: 1 << 48, Prefix: "n1/"}, Sample: true, DropEmpty: true}
 	for _, p := range tr.Processes {
 		pid := "1" + p.PID
 		if p.PID[0] == '"' {
 			pid = `"n1 ` + p.PID[1:]
 		}
-		e.Processes = append(e.Processes, ProcessEdit{PID: pid})
+		e.Processes = append(e.Processes, processEdit{PID: pid})
 	}
 	return e
 }

@@ -26,13 +26,13 @@ func (s stamp) instant(base int64) (Instant, bool) {
 	return Instant{NS: sum, PS: s.ps % 1000}, true
 }
 
-// Trace is what Scan found.
-type Trace struct {
+// trace is what Scan found.
+type trace struct {
 	Path  string // the source's path
 	Size  int64  // decompressed bytes
 	Array bool   // a bare list of events, without a document around it
 
-	Keys []Key // top-level keys in file order, traceEvents included
+	Keys []key // top-level keys in file order, traceEvents included
 
 	BaseNS          int64  // baseTimeNanoseconds, to which every ts is relative; 0 where absent
 	HasBase         bool   // baseTimeNanoseconds is present
@@ -40,16 +40,16 @@ type Trace struct {
 	SchemaVersion   string
 	TraceID         string
 	Host            string // the host's name where one is recorded
-	Distributed     *DistributedInfo
+	Distributed     *distributedInfo
 
 	// The bytes between EventsOffset and EventsEnd are the list without its brackets.
 	EventsOffset, EventsEnd int64
 
-	Events    int64       // elements of the list, empty ones not counted
-	Phases    [256]int64  // events by ph; 0 counts those without a usable one
-	Cats      []NameCount // events by cat, most frequent first, then by name
-	OtherCats int64       // events whose cat is beyond the limit of distinct ones
-	Processes []*Process  // in order of first occurrence
+	Events    int64           // elements of the list, empty ones not counted
+	Phases    [256]int64      // events by ph; 0 counts those without a usable one
+	Cats      []nameCount     // events by cat, most frequent first, then by name
+	OtherCats int64           // events whose cat is beyond the limit of distinct ones
+	Processes []*traceProcess // in order of first occurrence
 
 	FlowIDs   int64  // events that carry id, id2 or bind_id
 	MaxID     uint64 // the largest decimal id
@@ -65,40 +65,40 @@ type Trace struct {
 	Negative     int64   // events that end before they begin
 
 	// Collectives are the kernels of NCCL and RCCL, in order; CollectivesOmitted counts those beyond the limit.
-	Collectives        []Extent
+	Collectives        []extent
 	CollectivesOmitted int64
 
-	Lenient Lenient
-	Chunks  []Chunk
+	Lenient leniency
+	Chunks  []chunk
 
 	notUTF8 int64 // bytes of the document around the events that were replaced when it was written
 }
 
-// Extent is the place of one event.
-type Extent struct{ Offset, Length int64 }
+// extent is the place of one event.
+type extent struct{ Offset, Length int64 }
 
-// Key is one top-level key of the document.
-type Key struct {
+// key is one top-level key of the document.
+type key struct {
 	Name           string // decoded
 	Raw            string // as written, with its quotes
 	Offset, Length int64  // place of the value
 	Value          []byte // the value's text, nil for traceEvents and where it is longer than ScanOptions.MaxValue
 }
 
-// NameCount counts a name.
-type NameCount struct {
+// nameCount counts a name.
+type nameCount struct {
 	Name  string
 	Count int64
 }
 
-// DistributedInfo is Kineto's record of the process group; Groups are the entries of pg_config.
+// distributedInfo is Kineto's record of the process group; Groups are the entries of pg_config.
 type (
-	DistributedInfo = source.Distributed
-	ProcessGroup    = source.ProcessGroup
+	distributedInfo = source.Distributed
+	processGroup    = source.ProcessGroup
 )
 
-// Process is one pid of the trace.
-type Process struct {
+// traceProcess is one pid of the trace.
+type traceProcess struct {
 	Index        int    // position in Trace.Processes
 	PID          string // as written: 17 or "Spans" with its quotes
 	Name         string // metadata process_name, "" where absent
@@ -110,11 +110,11 @@ type Process struct {
 	Device       int   // number of the accelerator ("GPU N" in its labels), -1 where none
 	DeviceEvents int64 // events of device categories: kernel, gpu_memcpy, gpu_memset and their older spellings
 	Events       int64 // metadata events not counted
-	Threads      []*Thread
+	Threads      []*traceThread
 }
 
-// Thread is one tid of a process.
-type Thread struct {
+// traceThread is one tid of a process.
+type traceThread struct {
 	TID          string // as written
 	Name         string // metadata thread_name
 	SortIndex    int64
@@ -122,8 +122,8 @@ type Thread struct {
 	Events       int64 // metadata events not counted
 }
 
-// Chunk is a run of whole events: bytes [Offset, End) start with the brace of its first event and end with the brace of its last.
-type Chunk struct {
+// chunk is a run of whole events: bytes [Offset, End) start with the brace of its first event and end with the brace of its last.
+type chunk struct {
 	Offset, End int64
 	First       int64   // index of its first event
 	Events      int64   // elements, empty ones not counted
@@ -131,8 +131,8 @@ type Chunk struct {
 	Min, Max    Instant // earliest start, latest end of the Timed ones
 }
 
-// OriginNS is the instant, in ns, from which the package counts picoseconds: the earliest event, floored to the us.
-func (t *Trace) OriginNS() int64 {
+// originNS is the instant, in ns, from which the package counts picoseconds: the earliest event, floored to the us.
+func (t *trace) originNS() int64 {
 	o := t.Min.NS - (t.Min.NS-t.BaseNS)%1000
 	if t.Min.NS < math.MinInt64+2000 {
 		return t.Min.NS
@@ -140,8 +140,8 @@ func (t *Trace) OriginNS() int64 {
 	return o
 }
 
-// Key returns the top-level key of a name, nil where absent.
-func (t *Trace) Key(name string) *Key {
+// key returns the top-level key of a name, nil where absent.
+func (t *trace) key(name string) *key {
 	for i := range t.Keys {
 		if t.Keys[i].Name == name {
 			return &t.Keys[i]
@@ -150,8 +150,8 @@ func (t *Trace) Key(name string) *Key {
 	return nil
 }
 
-// Rank returns the rank of the process that was recorded, -1 where the trace does not say.
-func (t *Trace) Rank() int {
+// rank returns the rank of the process that was recorded, -1 where the trace does not say.
+func (t *trace) rank() int {
 	if t.Distributed == nil {
 		return -1
 	}

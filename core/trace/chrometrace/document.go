@@ -9,9 +9,9 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 )
 
-// ReadGap reads what stands before a chunk in the list: white space, and the comma behind the chunk before it. i is the chunk's
+// readGap reads what stands before a chunk in the list: white space, and the comma behind the chunk before it. i is the chunk's
 // index, or the number of chunks for what stands behind the last one.
-func (t *Trace) ReadGap(src *file.Source, i int) ([]byte, error) {
+func (t *trace) readGap(src *file.Source, i int) ([]byte, error) {
 	from, to := t.EventsOffset, t.EventsEnd
 	if i > 0 {
 		from = t.Chunks[i-1].End
@@ -31,8 +31,8 @@ func (t *Trace) ReadGap(src *file.Source, i int) ([]byte, error) {
 // maxGap bounds the white space between two chunks that is copied.
 const maxGap = 1 << 20
 
-// ReadChunk reads the bytes of a chunk into buf, which it grows where needed.
-func ReadChunk(src *file.Source, c *Chunk, buf []byte) ([]byte, error) {
+// readChunk reads the bytes of a chunk into buf, which it grows where needed.
+func readChunk(src *file.Source, c *chunk, buf []byte) ([]byte, error) {
 	return readRange(src, c.Offset, c.End, buf)
 }
 
@@ -52,33 +52,17 @@ func readRange(src *file.Source, from, to int64, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// Rewrite writes the whole document of one trace with an edit applied: what stands around the events as it is, apart from
-// baseTimeNanoseconds, and between the events what stood there. With an edit that changes nothing the output is the input,
-// byte for byte. It runs in one goroutine; callers that want more use a Rewriter themselves.
-func Rewrite(ctx context.Context, src *file.Source, t *Trace, e Edit, dst io.Writer) (Counts, error) {
-	var counts Counts
-	r, err := NewRewriter(t, e)
-	if err != nil {
-		return counts, err
-	}
-	d := &documentWriter{ctx: ctx, src: src, t: t, r: r, dst: dst}
-	err = d.write(&counts)
-	return counts, err
-}
-
 type documentWriter struct {
-	ctx      context.Context
-	src      *file.Source
-	t        *Trace
-	r        *Rewriter
-	dst      io.Writer
-	raw, out []byte
-	wrote    bool // an event has been written
+	ctx context.Context
+	src *file.Source
+	t   *trace
+	r   *rewriter
+	dst io.Writer
 }
 
-// Head writes what stands before the list of events, its opening bracket included. A bare list has no place for a base: when the
+// head writes what stands before the list of events, its opening bracket included. A bare list has no place for a base: when the
 // edit changes that, Head and Tail put a document around it.
-func (r *Rewriter) Head(ctx context.Context, src *file.Source, dst io.Writer) error {
+func (r *rewriter) head(ctx context.Context, src *file.Source, dst io.Writer) error {
 	d := &documentWriter{ctx: ctx, src: src, t: r.trace, r: r, dst: dst}
 	if r.wraps() {
 		text := append([]byte(`{"baseTimeNanoseconds":`), strconv.AppendInt(nil, r.outBase, 10)...)
@@ -90,8 +74,8 @@ func (r *Rewriter) Head(ctx context.Context, src *file.Source, dst io.Writer) er
 	return d.around(0, r.trace.EventsOffset)
 }
 
-// Tail writes what stands behind the list of events, its closing bracket included.
-func (r *Rewriter) Tail(ctx context.Context, src *file.Source, dst io.Writer) error {
+// tail writes what stands behind the list of events, its closing bracket included.
+func (r *rewriter) tail(ctx context.Context, src *file.Source, dst io.Writer) error {
 	d := &documentWriter{ctx: ctx, src: src, t: r.trace, r: r, dst: dst}
 	if r.wraps() {
 		end := "]}\n"
@@ -101,79 +85,13 @@ func (r *Rewriter) Tail(ctx context.Context, src *file.Source, dst io.Writer) er
 		_, err := io.WriteString(dst, end)
 		return err
 	}
-	if len(r.edit.Mark) > 0 && !r.trace.Array && r.trace.Key(KeyMark) == nil {
+	if len(r.edit.Mark) > 0 && !r.trace.Array && r.trace.key(KeyMark) == nil {
 		return d.marked()
 	}
 	return d.around(r.trace.EventsEnd, r.trace.Size)
 }
 
-func (r *Rewriter) wraps() bool { return r.trace.Array && r.outBase != r.trace.BaseNS }
-
-func (d *documentWriter) write(counts *Counts) error {
-	t := d.t
-	if err := d.r.Head(d.ctx, d.src, d.dst); err != nil {
-		return err
-	}
-	added, n := d.r.Added(nil)
-	at := t.EventsOffset
-	w := d.r.Worker()
-	for i := range t.Chunks {
-		c := &t.Chunks[i]
-		if err := d.ctx.Err(); err != nil {
-			return fault.FromIO(t.Path, err)
-		}
-		var err error
-		if d.raw, err = ReadChunk(d.src, c, d.raw); err != nil {
-			return err
-		}
-		before := counts.Kept
-		if d.out, err = w.Chunk(d.out[:0], d.raw, c, counts); err != nil {
-			return err
-		}
-		if counts.Kept > before {
-			if err := d.gap(at, c.Offset); err != nil {
-				return err
-			}
-			if _, err := d.dst.Write(d.out); err != nil {
-				return err
-			}
-			d.wrote = true
-		}
-		at = c.End
-	}
-	if n > 0 {
-		if d.wrote {
-			added = append([]byte(",\n"), added...)
-		}
-		if _, err := d.dst.Write(added); err != nil {
-			return err
-		}
-		d.wrote = true
-	}
-	if err := d.gap(at, t.EventsEnd); err != nil {
-		return err
-	}
-	return d.r.Tail(d.ctx, d.src, d.dst)
-}
-
-// gap writes bytes [from, to) of the list, which hold no event; before the first event kept only their white space.
-func (d *documentWriter) gap(from, to int64) error {
-	if d.wrote {
-		return d.copy(from, to)
-	}
-	for from < to {
-		end := min(to, from+maxGap)
-		b, err := readRange(d.src, from, end, nil)
-		if err != nil {
-			return err
-		}
-		if _, err := d.dst.Write(withoutCommas(b)); err != nil {
-			return err
-		}
-		from = end
-	}
-	return nil
-}
+func (r *rewriter) wraps() bool { return r.trace.Array && r.outBase != r.trace.BaseNS }
 
 func withoutCommas(b []byte) []byte {
 	kept := b[:0]
@@ -187,7 +105,7 @@ func withoutCommas(b []byte) []byte {
 
 // around copies bytes [from, to) that lie outside the list of events, with baseTimeNanoseconds edited.
 func (d *documentWriter) around(from, to int64) error {
-	base := d.t.Key("baseTimeNanoseconds")
+	base := d.t.key("baseTimeNanoseconds")
 	changed := d.r.outBase != d.t.BaseNS
 	if changed && base != nil && base.Offset >= from && base.Offset < to {
 		if err := d.copy(from, base.Offset); err != nil {

@@ -11,11 +11,11 @@ import (
 type Event struct {
 	Phase       byte // ph; 0 where there is no usable one
 	Cat, Name   []byte
-	Process     *Process // nil where the event has no pid
-	Thread      int      // place in Process.Threads, -1 where absent
-	TID         []byte   // as written
-	Timed       bool     // Start and End are known
-	Start, End  Instant  // absolute; End is Start where there is no dur
+	Process     *traceProcess // nil where the event has no pid
+	Thread      int           // place in Process.Threads, -1 where absent
+	TID         []byte        // as written
+	Timed       bool          // Start and End are known
+	Start, End  Instant       // absolute; End is Start where there is no dur
 	HasDuration bool
 	DurationPS  int64 // saturated at 106 days
 
@@ -41,8 +41,8 @@ func (e *Event) ArgInt(key string) (int64, bool) {
 	return integer(text)
 }
 
-// Args calls visit with the decoded key and the text of every arg, until it returns false.
-func (e *Event) Args(visit func(key, value []byte) bool) {
+// args calls visit with the decoded key and the text of every arg, until it returns false.
+func (e *Event) args(visit func(key, value []byte) bool) {
 	e.lex.members(e.f.at[fieldArgs], func(key []byte, v span) bool { return visit(key, textOf(v.of(e.lex.b))) })
 }
 
@@ -73,7 +73,7 @@ func integer(text []byte) (int64, bool) {
 
 // Events visits, in the order of the list, the events that want accepts (nil: all; metadata events too, empty ones never). want
 // sees no more than what is cheap to find: phase, category and name, decoded. Memory is bounded by the longest chunk.
-func Events(ctx context.Context, src *file.Source, t *Trace, want func(phase byte, cat, name []byte) bool, visit func(e *Event) error) error {
+func Events(ctx context.Context, src *file.Source, t *trace, want func(phase byte, cat, name []byte) bool, visit func(e *Event) error) error {
 	r := newEventReader(t)
 	var raw []byte
 	for i := range t.Chunks {
@@ -82,7 +82,7 @@ func Events(ctx context.Context, src *file.Source, t *Trace, want func(phase byt
 			return fault.FromIO(t.Path, err)
 		}
 		var err error
-		if raw, err = ReadChunk(src, c, raw); err != nil {
+		if raw, err = readChunk(src, c, raw); err != nil {
 			return err
 		}
 		if err := r.chunk(raw, c, want, visit); err != nil {
@@ -92,8 +92,8 @@ func Events(ctx context.Context, src *file.Source, t *Trace, want func(phase byt
 	return nil
 }
 
-// CollectiveKernels visits the kernels that Scan listed in Trace.Collectives. It reads only these.
-func CollectiveKernels(ctx context.Context, src *file.Source, t *Trace, visit func(e *Event) error) error {
+// collectiveKernels visits the kernels that Scan listed in Trace.Collectives. It reads only these.
+func collectiveKernels(ctx context.Context, src *file.Source, t *trace, visit func(e *Event) error) error {
 	const window = 1 << 18
 	r := newEventReader(t)
 	var raw []byte
@@ -130,7 +130,7 @@ func CollectiveKernels(ctx context.Context, src *file.Source, t *Trace, visit fu
 
 // eventReader makes Events of text that Scan has read.
 type eventReader struct {
-	t       *Trace
+	t       *trace
 	lex     lexer
 	f       fields
 	e       Event
@@ -138,7 +138,7 @@ type eventReader struct {
 	threads []map[string]int
 }
 
-func newEventReader(t *Trace) *eventReader {
+func newEventReader(t *trace) *eventReader {
 	r := &eventReader{t: t, procs: make(map[string]int, len(t.Processes)), threads: make([]map[string]int, len(t.Processes))}
 	for i, p := range t.Processes {
 		r.procs[p.PID] = i
@@ -156,7 +156,7 @@ func (r *eventReader) changed(at int64) error {
 	return fault.Formatf(r.t.Path, at, "the file has changed since it was scanned").WithHint("wait until its writer is done, then try again")
 }
 
-func (r *eventReader) chunk(raw []byte, c *Chunk, want func(phase byte, cat, name []byte) bool, visit func(e *Event) error) error {
+func (r *eventReader) chunk(raw []byte, c *chunk, want func(phase byte, cat, name []byte) bool, visit func(e *Event) error) error {
 	r.lex.b = raw
 	for i := 0; i < len(raw); {
 		switch raw[i] {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
-	"github.com/prlx-go/prlx/core/trace/chrometrace/chrometracetest"
+	"github.com/prlx-go/prlx/core/testing/chrometracetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 )
 
 func TestEventsReadsWhatCollectivesNeed(t *testing.T) {
@@ -43,7 +43,7 @@ func TestEventsReadsWhatCollectivesNeed(t *testing.T) {
 		t.Fatalf("%d kernels and %d calls: %v", kernels, calls, err)
 	}
 	listed := 0
-	err = CollectiveKernels(context.Background(), src, tr, func(e *Event) error {
+	err = collectiveKernels(context.Background(), src, tr, func(e *Event) error {
 		listed++
 		if string(e.Cat) != "kernel" || !strings.HasPrefix(string(e.Name), "nccl") || !e.Timed {
 			t.Fatalf("listed: %s of %s", e.Name, e.Cat)
@@ -74,7 +74,7 @@ func TestEventsAgreesWithEncodingJSON(t *testing.T) {
 		var args map[string]json.RawMessage
 		json.Unmarshal(want["args"], &args)
 		seen := 0
-		e.Args(func(key, value []byte) bool {
+		e.args(func(key, value []byte) bool {
 			seen++
 			if w := tw.text(args[string(key)]); w != string(value) {
 				t.Fatalf("event %d: %s is %s, want %s", i, key, value, w)

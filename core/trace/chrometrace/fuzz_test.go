@@ -8,7 +8,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/trace/chrometrace/chrometracetest"
+	"github.com/prlx-go/prlx/core/testing/chrometracetest"
 	"github.com/prlx-go/prlx/core/trace/clock"
 )
 
@@ -65,10 +65,10 @@ func (tw twin) text(raw json.RawMessage) string {
 	return s
 }
 
-func lenient(l Lenient) bool { return l != Lenient{EmptyEvents: l.EmptyEvents} }
+func lenient(l leniency) bool { return l != leniency{EmptyEvents: l.EmptyEvents} }
 
 // agree checks one input against the twin and returns the scan, nil where it was refused.
-func agree(t *testing.T, data []byte) (*file.Source, *Trace) {
+func agree(t *testing.T, data []byte) (*file.Source, *trace) {
 	src, err := file.FromBytes("fuzz.json", data)
 	if err != nil {
 		return nil, nil
@@ -144,19 +144,19 @@ func FuzzRewrite(f *testing.F) {
 			return
 		}
 		data = allOf(t, src)
-		if out, _ := mustRewrite(t, src, tr, Edit{}); !bytes.Equal(out, data) {
+		if out, _ := mustRewrite(t, src, tr, edit{}); !bytes.Equal(out, data) {
 			t.Fatalf("without edits: got %q, want the input %q", out, data)
 		}
 		m, err := clock.New([]clock.Knot{{X: tr.Min.NS, Y: tr.Min.NS + shift%1e15}}, clock.WithTails(clock.Drift(driftPPB%1e5*1e3), clock.Drift(driftPPB%1e5*1e3), 100))
 		if err != nil {
 			return
 		}
-		e := Edit{Clock: m, CorrectionArg: CorrectionArg, IDs: IDEdit{Offset: 1000, HexOffset: 1 << 48, Prefix: "n1:"}, Sample: true}
+		e := edit{Clock: m, CorrectionArg: correctionArg, IDs: idEdit{Offset: 1000, HexOffset: 1 << 48, Prefix: "n1:"}, Sample: true}
 		if !tr.Array {
 			e.OutputBaseNS = &base
 		}
 		for range tr.Processes {
-			e.Processes = append(e.Processes, ProcessEdit{PID: `"é"`})
+			e.Processes = append(e.Processes, processEdit{PID: `"é"`})
 		}
 		out, counts := mustRewrite(t, src, tr, e)
 		if counts.Events != tr.Events || counts.Dropped != 0 {
@@ -180,7 +180,7 @@ func FuzzRewrite(f *testing.F) {
 			t.Fatalf("%d events, lenient %+v in the output; want %d, %+v", back.Events, back.Lenient, tr.Events, tr.Lenient)
 		}
 		half := tr.Min.NS/2 + tr.Max.NS/2
-		kept, counts := mustRewrite(t, src, tr, Edit{KeepFromNS: &half, DropEmpty: true})
+		kept, counts := mustRewrite(t, src, tr, edit{KeepFromNS: &half, DropEmpty: true})
 		if counts.Kept+counts.Dropped != counts.Events {
 			t.Fatalf("kept %d and dropped %d of %d", counts.Kept, counts.Dropped, counts.Events)
 		}

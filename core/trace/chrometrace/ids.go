@@ -10,7 +10,7 @@ import (
 const maxExact = 1 << 53
 
 // ids patches every id of an event.
-func (w *Worker) ids(f *fields) {
+func (w *worker) ids(f *fields) {
 	b := w.lex.b
 	if f.at[fieldID].set() {
 		w.id(f.at[fieldID])
@@ -37,14 +37,14 @@ func (w *Worker) ids(f *fields) {
 	}
 }
 
-func (w *Worker) id(at span) {
+func (w *worker) id(at span) {
 	from := len(w.text)
 	w.text = renamed(w.edit.IDs, w.text, at.of(w.lex.b))
 	w.patched(at, from)
 }
 
 // renamed appends the renamed id; raw is a JSON value.
-func renamed(e IDEdit, dst, raw []byte) []byte {
+func renamed(e idEdit, dst, raw []byte) []byte {
 	if raw[0] == '{' || raw[0] == '[' {
 		return append(dst, raw...) // not an id
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/prlx-go/prlx/core/trace/source"
 )
 
-var _ source.Linked = (*Trace)(nil)
+var _ source.Linked = (*trace)(nil)
 
 // Launches visits the calls of CUDA's and HIP's runtimes and drivers and the work of devices, as Kineto writes both.
-func (t *Trace) Launches(ctx context.Context, src *file.Source, visit func(l *source.Launch)) error {
+func (t *trace) Launches(ctx context.Context, src *file.Source, visit func(l *source.Launch)) error {
 	role := func(phase byte, cat, name []byte) (source.LaunchRole, bool) {
 		if phase != 'X' {
 			return 0, false

@@ -17,8 +17,8 @@ func badAt(i int) int { return -2 - i }
 // badPos decodes badAt.
 func badPos(r int) int { return -2 - r }
 
-// Lenient counts what strict JSON forbids and real producers write; such text is read and copied as it is.
-type Lenient struct {
+// leniency counts what strict JSON forbids and real producers write; such text is read and copied as it is.
+type leniency struct {
 	ControlChars int64 // raw control characters inside strings
 	BadEscapes   int64 // backslashes followed by what is not an escape
 	Literals     int64 // NaN, Infinity and their like where a number should be
@@ -28,7 +28,7 @@ type Lenient struct {
 }
 
 // add merges the counts of a part into the whole.
-func (l *Lenient) add(o Lenient) {
+func (l *leniency) add(o leniency) {
 	l.ControlChars += o.ControlChars
 	l.BadEscapes += o.BadEscapes
 	l.Literals += o.Literals
@@ -42,7 +42,7 @@ func (l *Lenient) add(o Lenient) {
 // walk can be resumed when the buffer was refilled (see walk).
 type lexer struct {
 	b       []byte
-	lenient Lenient
+	lenient leniency
 	tooDeep bool
 	shapes  *shapes // of the events read so far; nil: every event is read token by token
 

@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 	"github.com/prlx-go/prlx/core/trace/clock"
 )
 
@@ -88,7 +88,7 @@ func allOf(t testing.TB, src *file.Source) []byte {
 	return b
 }
 
-func mustScan(t testing.TB, src *file.Source, opt ScanOptions) *Trace {
+func mustScan(t testing.TB, src *file.Source, opt ScanOptions) *trace {
 	t.Helper()
 	tr, err := Scan(context.Background(), src, opt)
 	if err != nil {
@@ -97,7 +97,7 @@ func mustScan(t testing.TB, src *file.Source, opt ScanOptions) *Trace {
 	return tr
 }
 
-func mustRewrite(t testing.TB, src *file.Source, tr *Trace, e Edit) ([]byte, Counts) {
+func mustRewrite(t testing.TB, src *file.Source, tr *trace, e edit) ([]byte, counts) {
 	t.Helper()
 	var out bytes.Buffer
 	counts, err := Rewrite(context.Background(), src, tr, e, &out)
@@ -113,7 +113,7 @@ func TestRewriteWithoutEditsIsTheInputByteForByte(t *testing.T) {
 		for _, chunk := range []int{0, 700} {
 			tr := mustScan(t, src, ScanOptions{ChunkBytes: chunk})
 			same := tr.BaseNS
-			for name, e := range map[string]Edit{
+			for name, e := range map[string]edit{
 				"zero edit":      {},
 				"identity clock": {Clock: &clock.Map{}, OutputBaseNS: &same, Sample: true},
 				"shift by 0":     {Clock: clock.Shift(0, 5), OutputBaseNS: &same, Sample: true},
@@ -139,12 +139,12 @@ func TestRewriteThereAndBackIsTheInputByteForByte(t *testing.T) {
 		if tr.ResolutionPS == 1 {
 			t.Skip("numbers printed from a float with 17 digits are not spelled again as they were")
 		}
-		out, counts := mustRewrite(t, src, tr, Edit{Clock: clock.Shift(shift, 0)})
+		out, counts := mustRewrite(t, src, tr, edit{Clock: clock.Shift(shift, 0)})
 		if counts.Corrected != tr.Timed || counts.MinNS != shift || counts.MaxNS != shift {
 			t.Fatalf("corrected %d of %d events by %d to %d ns, want all by %d", counts.Corrected, tr.Timed, counts.MinNS, counts.MaxNS, int64(shift))
 		}
 		moved := bytesSource(t, out)
-		back, _ := mustRewrite(t, moved, mustScan(t, moved, ScanOptions{}), Edit{Clock: clock.Shift(-shift, 0)})
+		back, _ := mustRewrite(t, moved, mustScan(t, moved, ScanOptions{}), edit{Clock: clock.Shift(-shift, 0)})
 		if !bytes.Equal(in, back) {
 			i := firstDifference(in, back)
 			t.Fatalf("differs at byte %d: %q, want %q", i, around(back, i), around(in, i))

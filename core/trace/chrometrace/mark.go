@@ -16,8 +16,8 @@ const KeyMark = aligned.KeyMark
 const keyNodes = "prlx"
 
 // ReadMark returns what a document says about what prlx did to it, nil when it says nothing.
-func ReadMark(ctx context.Context, src *file.Source, t *Trace) (*aligned.Mark, error) {
-	key := t.Key(KeyMark)
+func ReadMark(ctx context.Context, src *file.Source, t *trace) (*aligned.Mark, error) {
+	key := t.key(KeyMark)
 	if key == nil {
 		return nil, nil
 	}
@@ -33,7 +33,7 @@ func ReadMark(ctx context.Context, src *file.Source, t *Trace) (*aligned.Mark, e
 }
 
 // valueOf reads the value of a top-level key, also one that is longer than what Scan keeps.
-func valueOf(ctx context.Context, src *file.Source, key *Key) ([]byte, error) {
+func valueOf(ctx context.Context, src *file.Source, key *key) ([]byte, error) {
 	if int64(len(key.Value)) == key.Length {
 		return key.Value, nil
 	}
@@ -46,10 +46,10 @@ func valueOf(ctx context.Context, src *file.Source, key *Key) ([]byte, error) {
 	return readRange(src, key.Offset, key.Offset+key.Length, nil)
 }
 
-// DistributedOfNodes returns, by the id of the node, what the documents that were merged into this one said about process groups.
+// distributedOfNodes returns, by the id of the node, what the documents that were merged into this one said about process groups.
 // What cannot be read is left out.
-func DistributedOfNodes(ctx context.Context, src *file.Source, t *Trace) (map[string]*DistributedInfo, error) {
-	key := t.Key(keyNodes)
+func distributedOfNodes(ctx context.Context, src *file.Source, t *trace) (map[string]*distributedInfo, error) {
+	key := t.key(keyNodes)
 	if key == nil || key.Length > aligned.MaxBytes {
 		return nil, nil
 	}
@@ -57,7 +57,7 @@ func DistributedOfNodes(ctx context.Context, src *file.Source, t *Trace) (map[st
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]*DistributedInfo{}
+	out := map[string]*distributedInfo{}
 	l := &lexer{b: text}
 	nodes, _ := lookup(l, span{0, int32(len(text))}, "nodes")
 	l.elements(nodes, func(node span) {

@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 	"github.com/prlx-go/prlx/core/trace/source"
 )
 
 // rewrittenWith scans and rewrites a document.
-func rewrittenWith(t *testing.T, text string, e Edit) string {
+func rewrittenWith(t *testing.T, text string, e edit) string {
 	t.Helper()
 	src, err := file.FromBytes("doc.json", []byte(text))
 	if err != nil {
@@ -37,7 +37,7 @@ func TestABareListGetsADocumentWhenItsBaseChanges(t *testing.T) {
 		` [ {"ph":"i","ts":1500.5},`: `{"baseTimeNanoseconds":1000000,"displayTimeUnit":"ns","traceEvents":[ {"ph":"i","ts":500.5},]}` + "\n",
 		`[]`:                         `{"baseTimeNanoseconds":1000000,"displayTimeUnit":"ns","traceEvents":[]}` + "\n",
 	} {
-		if got := rewrittenWith(t, in, Edit{OutputBaseNS: &base}); got != want {
+		if got := rewrittenWith(t, in, edit{OutputBaseNS: &base}); got != want {
 			t.Errorf("%s became\n%s\nwant\n%s", in, got, want)
 		}
 	}
@@ -47,7 +47,7 @@ func TestNamesDoNotLandBeforeTheBase(t *testing.T) {
 	base := int64(2_000_000)
 	in := `{"baseTimeNanoseconds":1000000,"traceEvents":[{"ph":"M","ts":5,"name":"process_name"},{"ph":"M","ts":1005},{"ph":"M","ts":-5},{"ph":"X","ts":5,"dur":1}]}`
 	want := `{"baseTimeNanoseconds":2000000,"traceEvents":[{"ph":"M","ts":0,"name":"process_name"},{"ph":"M","ts":5},{"ph":"M","ts":-1005},{"ph":"X","ts":-995,"dur":1}]}`
-	if got := rewrittenWith(t, in, Edit{OutputBaseNS: &base}); got != want {
+	if got := rewrittenWith(t, in, edit{OutputBaseNS: &base}); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -55,11 +55,11 @@ func TestNamesDoNotLandBeforeTheBase(t *testing.T) {
 func TestMuchWhiteSpaceIsCopiedInPieces(t *testing.T) {
 	gap := strings.Repeat(" ", 3*maxGap+17)
 	in := `{"traceEvents":[` + gap + `{"ph":"X","pid":1,"ts":1,"dur":1}` + gap + `,` + gap + `{"ph":"X","pid":2,"ts":1,"dur":1}` + gap + `]}`
-	if got := rewrittenWith(t, in, Edit{}); got != in {
+	if got := rewrittenWith(t, in, edit{}); got != in {
 		t.Errorf("%d bytes became %d", len(in), len(got))
 	}
 	from := int64(0)
-	got := rewrittenWith(t, in, Edit{Processes: []ProcessEdit{{Drop: true}}, KeepFromNS: &from})
+	got := rewrittenWith(t, in, edit{Processes: []processEdit{{Drop: true}}, KeepFromNS: &from})
 	if want := `{"traceEvents":[` + gap + gap + `{"ph":"X","pid":2,"ts":1,"dur":1}` + gap + `]}`; len(got) > len(in) || strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(want, " ", "") {
 		t.Errorf("without the first event: %q", strings.ReplaceAll(got, " ", ""))
 	}
@@ -73,7 +73,7 @@ func TestMuchWhiteSpaceIsCopiedInPieces(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []string{"", ",", ""} {
-		if got, err := tr.ReadGap(src, i); err != nil || string(got) != want {
+		if got, err := tr.readGap(src, i); err != nil || string(got) != want {
 			t.Errorf("gap %d: %d bytes, want %q; %v", i, len(got), want, err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestCollectiveKernelsAreThoseThatEventsFinds(t *testing.T) {
 		if err := Events(ctx, src, tr, wanted, func(e *Event) error { want = append(want, line(e)); return nil }); err != nil {
 			t.Fatal(err)
 		}
-		if err := CollectiveKernels(ctx, src, tr, func(e *Event) error { got = append(got, line(e)); return nil }); err != nil {
+		if err := collectiveKernels(ctx, src, tr, func(e *Event) error { got = append(got, line(e)); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		src.Close()
@@ -133,7 +133,7 @@ func TestTextThatIsAThreadBecomesANumber(t *testing.T) {
 	in := `{"traceEvents":[{"ph":"X","pid":1,"tid":"stream 7","ts":1},{"ph":"X","pid":2,"tid":"stream 7","ts":1},{"ph":"M","name":"thread_name","pid":1,"tid":"b","args":{"name":"B"}}]}`
 	want := `{"traceEvents":[{"ph":"X","pid":1,"tid":1,"ts":1},{"ph":"X","pid":2,"tid":"stream 7","ts":1},{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"B"}},
 {"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"stream 7"}}]}`
-	if got := rewrittenWith(t, in, Edit{Processes: []ProcessEdit{{TIDs: map[string]string{`"stream 7"`: "1", `"b"`: "2"}}}}); got != want {
+	if got := rewrittenWith(t, in, edit{Processes: []processEdit{{TIDs: map[string]string{`"stream 7"`: "1", `"b"`: "2"}}}}); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

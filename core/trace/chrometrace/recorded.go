@@ -10,17 +10,17 @@ import (
 	"github.com/prlx-go/prlx/core/trace/source"
 )
 
-var _ source.Recorded = (*Trace)(nil)
+var _ source.Recorded = (*trace)(nil)
 
 // Groups returns what the documents that were merged into this one said about process groups.
-func (t *Trace) Groups(ctx context.Context, src *file.Source) (map[string]*source.Distributed, error) {
-	return DistributedOfNodes(ctx, src, t)
+func (t *trace) Groups(ctx context.Context, src *file.Source) (map[string]*source.Distributed, error) {
+	return distributedOfNodes(ctx, src, t)
 }
 
 // Communication visits the kernels of NCCL and RCCL, with what PyTorch's profiler wrote beside them.
-func (t *Trace) Communication(ctx context.Context, src *file.Source, visit func(k *source.Communication)) (omitted int64, err error) {
+func (t *trace) Communication(ctx context.Context, src *file.Source, visit func(k *source.Communication)) (omitted int64, err error) {
 	known := texts{map[string]string{}}
-	return t.CollectivesOmitted, CollectiveKernels(ctx, src, t, func(e *Event) error {
+	return t.CollectivesOmitted, collectiveKernels(ctx, src, t, func(e *Event) error {
 		if e.Timed && e.Phase == 'X' && !e.End.Before(e.Start) {
 			k := known.communication(e)
 			visit(&k)
@@ -32,7 +32,7 @@ func (t *Trace) Communication(ctx context.Context, src *file.Source, visit func(
 // communication reads what is written beside a kernel. The args are gone through once, and their texts, of which there are few, are made once.
 func (t *texts) communication(e *Event) source.Communication {
 	k := source.Communication{Span: spanOf(e), Name: t.of(e.Name)}
-	e.Args(func(key, value []byte) bool {
+	e.args(func(key, value []byte) bool {
 		switch string(key) {
 		case "Collective name":
 			k.Collective, k.HasCollective = t.of(value), true
@@ -120,7 +120,7 @@ func isExecuted(cat, name []byte) bool {
 
 // Around visits the events without a category, which JAX and crossed XSpaces have, and on demand calls of the runtime and the ranges that
 // PyTorch puts around collectives.
-func (t *Trace) Around(ctx context.Context, src *file.Source, v source.AroundVisitor) error {
+func (t *trace) Around(ctx context.Context, src *file.Source, v source.AroundVisitor) error {
 	want := func(phase byte, cat, name []byte) bool {
 		return phase == 'X' && (len(cat) == 0 || v.Launches && (isCall(cat) || isCommunicationRange(cat, name)) || v.Executed != nil && isExecuted(cat, name))
 	}

@@ -10,7 +10,7 @@ import (
 const nearNS = int64(4_000_000_000_000_000)
 
 // time maps an event's start and end, records the patches, and reports whether the event lies in the range to keep.
-func (w *Worker) time(f *fields, metadata bool) bool {
+func (w *worker) time(f *fields, metadata bool) bool {
 	b := w.lex.b
 	ts := parseNumber(f.at[fieldTS].of(b))
 	start, ok := ts.instant(w.trace.BaseNS)
@@ -64,14 +64,14 @@ func (w *Worker) time(f *fields, metadata bool) bool {
 	return true
 }
 
-func (w *Worker) unusable(metadata bool) {
+func (w *worker) unusable(metadata bool) {
 	if !metadata {
 		w.counts.Unusable++
 	}
 }
 
 // place maps an instant to the output's clock and rounds it to the output's step.
-func (w *Worker) place(in Instant) (out Instant, boundNS int64, cov clock.Coverage) {
+func (w *worker) place(in Instant) (out Instant, boundNS int64, cov clock.Coverage) {
 	d := in.NS - w.origin
 	if (in.NS >= w.origin) == (d >= 0) && d <= nearNS && d >= -nearNS {
 		var m int64
@@ -100,7 +100,7 @@ func (w *Worker) place(in Instant) (out Instant, boundNS int64, cov clock.Covera
 	return out, boundNS, cov
 }
 
-func (w *Worker) inRange(start, end Instant) bool {
+func (w *worker) inRange(start, end Instant) bool {
 	if to := w.edit.KeepToNS; to != nil && start.NS >= *to {
 		return false
 	}
@@ -109,7 +109,7 @@ func (w *Worker) inRange(start, end Instant) bool {
 }
 
 // account counts one timed event.
-func (w *Worker) account(start, end, newStart, newEnd Instant, bound int64, cov clock.Coverage) {
+func (w *worker) account(start, end, newStart, newEnd Instant, bound int64, cov clock.Coverage) {
 	c := w.counts
 	moved := correctionNS(newStart, start)
 	if c.Timed == 0 || moved < c.MinNS {
@@ -180,7 +180,7 @@ func difference(a, b Instant) stamp {
 }
 
 // number patches a number with a new value, in the spelling of the old one: in a string where it stood in a string.
-func (w *Worker) number(at span, s stamp, old number) {
+func (w *worker) number(at span, s stamp, old number) {
 	if old.rounded {
 		w.counts.Rounded++
 	}
@@ -197,7 +197,7 @@ func (w *Worker) number(at span, s stamp, old number) {
 }
 
 // addArgs adds the args that say by how much the start was moved and how far off the event can be.
-func (w *Worker) addArgs(f *fields, movedNS, boundNS int64) {
+func (w *worker) addArgs(f *fields, movedNS, boundNS int64) {
 	b, mark := w.lex.b, len(w.text)
 	if f.phase(b) == 'C' || (f.at[fieldArgs].set() && b[f.at[fieldArgs].s] != '{') {
 		w.counts.NoArg++ // every arg of a counter is a series of its own

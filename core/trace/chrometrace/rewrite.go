@@ -7,10 +7,10 @@ import (
 	"github.com/prlx-go/prlx/core/trace/clock"
 )
 
-// Rewriter applies one Edit to the chunks of one trace. It does not change once made; every goroutine takes a Worker.
-type Rewriter struct {
-	trace   *Trace
-	edit    Edit
+// rewriter applies one Edit to the chunks of one trace. It does not change once made; every goroutine takes a Worker.
+type rewriter struct {
+	trace   *trace
+	edit    edit
 	origin  int64 // instant from which the cursor counts, ns
 	cursor  *clock.Cursor
 	outBase int64
@@ -19,9 +19,9 @@ type Rewriter struct {
 	procs   map[string]int
 }
 
-// NewRewriter prepares an edit. It fails when the edit names processes that the trace does not have.
-func NewRewriter(t *Trace, e Edit) (*Rewriter, error) {
-	r := &Rewriter{trace: t, edit: e, origin: t.OriginNS(), outBase: t.BaseNS, quantum: e.QuantumPS}
+// newRewriter prepares an edit. It fails when the edit names processes that the trace does not have.
+func newRewriter(t *trace, e edit) (*rewriter, error) {
+	r := &rewriter{trace: t, edit: e, origin: t.originNS(), outBase: t.BaseNS, quantum: e.QuantumPS}
 	if len(e.Processes) > len(t.Processes) {
 		return nil, fault.New(fault.Internal, "edit names %d processes, the trace has %d", len(e.Processes), len(t.Processes)).WithPath(t.Path)
 	}
@@ -56,14 +56,14 @@ func NewRewriter(t *Trace, e Edit) (*Rewriter, error) {
 	return r, nil
 }
 
-// Identity reports whether the edit leaves every chunk as it is.
-func (r *Rewriter) Identity() bool {
+// identity reports whether the edit leaves every chunk as it is.
+func (r *rewriter) identity() bool {
 	return !r.timing && r.procs == nil && r.edit.IDs.Zero() && !r.edit.DropEmpty
 }
 
-// Worker rewrites chunks on behalf of one goroutine.
-type Worker struct {
-	*Rewriter
+// worker rewrites chunks on behalf of one goroutine.
+type worker struct {
+	*rewriter
 	common  *clock.Cursor // of processes without a clock of their own
 	cursor  *clock.Cursor // of the event's process
 	lex     lexer
@@ -72,7 +72,7 @@ type Worker struct {
 	text    []byte // the new texts that patches point into
 	lastPID []byte
 	lastIdx int
-	counts  *Counts
+	counts  *counts
 	strict  bool // what strict JSON forbids is repaired; without it bytes that are not edited are copied as they are
 
 	clock *clock.Map      // of the event's process
@@ -82,17 +82,17 @@ type Worker struct {
 // patch replaces raw[s:e) by text[ts:te).
 type patch struct{ s, e, ts, te int }
 
-// Worker returns a new worker.
-func (r *Rewriter) Worker() *Worker {
-	return &Worker{Rewriter: r, common: r.cursor.Clone(), lastIdx: -1, lex: lexer{shapes: newShapes()}}
+// worker returns a new worker.
+func (r *rewriter) worker() *worker {
+	return &worker{rewriter: r, common: r.cursor.Clone(), lastIdx: -1, lex: lexer{shapes: newShapes()}}
 }
 
-// Chunk appends the edited text of one chunk to dst and adds to counts what happened. raw holds the bytes [c.Offset, c.End) of
+// chunk appends the edited text of one chunk to dst and adds to counts what happened. raw holds the bytes [c.Offset, c.End) of
 // the source. The text appended starts with the brace of the first event kept and ends with the brace of the last; nothing
 // is appended, and counts.Kept does not grow, when no event is kept. The result depends on raw and the edit alone.
-func (w *Worker) Chunk(dst, raw []byte, c *Chunk, counts *Counts) ([]byte, error) {
+func (w *worker) chunk(dst, raw []byte, c *chunk, counts *counts) ([]byte, error) {
 	w.counts, w.lex.b = counts, raw
-	w.lex.lenient = Lenient{}
+	w.lex.lenient = leniency{}
 	f := &w.fields
 	copied, kept, i := 0, false, 0
 	ended := 0 // where the last element, kept or not, ended
@@ -129,7 +129,7 @@ func (w *Worker) Chunk(dst, raw []byte, c *Chunk, counts *Counts) ([]byte, error
 }
 
 // parse reads the element of the list at i, an event or a null, into w.fields.
-func (w *Worker) parse(i int) int {
+func (w *worker) parse(i int) int {
 	b := w.lex.b
 	if b[i] == '{' {
 		return w.lex.event(i, &w.fields)
@@ -143,7 +143,7 @@ func (w *Worker) parse(i int) int {
 }
 
 // separator skips the comma between two events.
-func (w *Worker) separator(i int, c *Chunk) (int, error) {
+func (w *worker) separator(i int, c *chunk) (int, error) {
 	b := w.lex.b
 	if i = w.lex.space(i); i >= len(b) {
 		return i, nil
@@ -158,7 +158,7 @@ func (w *Worker) separator(i int, c *Chunk) (int, error) {
 }
 
 // changed is the error for text that Scan has read without complaint.
-func (w *Worker) changed(c *Chunk, r int) error {
+func (w *worker) changed(c *chunk, r int) error {
 	at := c.End
 	if r < incomplete {
 		at = c.Offset + int64(badPos(r))
@@ -167,7 +167,7 @@ func (w *Worker) changed(c *Chunk, r int) error {
 }
 
 // element decides whether an event stays and collects the patches for it.
-func (w *Worker) element(f *fields, c *Chunk) (keep bool, err error) {
+func (w *worker) element(f *fields, c *chunk) (keep bool, err error) {
 	w.patches, w.text = w.patches[:0], w.text[:0]
 	if f.empty() {
 		if w.edit.DropEmpty {
@@ -181,7 +181,7 @@ func (w *Worker) element(f *fields, c *Chunk) (keep bool, err error) {
 		w.counts.Placeless++
 		return false, nil
 	}
-	var p *ProcessEdit
+	var p *processEdit
 	if w.procs != nil && f.at[fieldPID].set() {
 		if p, err = w.process(f.at[fieldPID].of(b), c, f); err != nil {
 			return false, err
@@ -213,7 +213,7 @@ func (w *Worker) element(f *fields, c *Chunk) (keep bool, err error) {
 }
 
 // choose takes the clock of an event's process.
-func (w *Worker) choose(p *ProcessEdit) {
+func (w *worker) choose(p *processEdit) {
 	if p == nil || p.Clock == nil {
 		w.clock, w.cursor = w.edit.Clock, w.common
 		return
@@ -228,7 +228,7 @@ func (w *Worker) choose(p *ProcessEdit) {
 }
 
 // process finds the edit of an event's process, nil when there is none.
-func (w *Worker) process(pid []byte, c *Chunk, f *fields) (*ProcessEdit, error) {
+func (w *worker) process(pid []byte, c *chunk, f *fields) (*processEdit, error) {
 	if w.lastIdx < 0 || string(pid) != string(w.lastPID) {
 		i, ok := w.procs[string(pid)]
 		if !ok {
@@ -243,7 +243,7 @@ func (w *Worker) process(pid []byte, c *Chunk, f *fields) (*ProcessEdit, error) 
 }
 
 // patch records that a value is replaced by new text, unless it says that already.
-func (w *Worker) patch(at span, text string) {
+func (w *worker) patch(at span, text string) {
 	if string(at.of(w.lex.b)) == text {
 		return
 	}
@@ -253,12 +253,12 @@ func (w *Worker) patch(at span, text string) {
 }
 
 // patched records that a value is replaced by the text appended to w.text since from.
-func (w *Worker) patched(at span, from int) {
+func (w *worker) patched(at span, from int) {
 	w.patches = append(w.patches, patch{int(at.s), int(at.e), from, len(w.text)})
 }
 
 // apply copies raw up to the end of the last patch, patches applied in the order of their places.
-func (w *Worker) apply(dst, raw []byte, copied *int) []byte {
+func (w *worker) apply(dst, raw []byte, copied *int) []byte {
 	ps := w.patches
 	for i := 1; i < len(ps); i++ { // insertion: there are a handful, mostly in order
 		for j := i; j > 0 && ps[j].s < ps[j-1].s; j-- {
@@ -274,7 +274,7 @@ func (w *Worker) apply(dst, raw []byte, copied *int) []byte {
 }
 
 // describe patches the names and the order that a metadata event gives to its process.
-func (w *Worker) describe(f *fields, p *ProcessEdit) {
+func (w *worker) describe(f *fields, p *processEdit) {
 	b := w.lex.b
 	switch string(textOf(f.at[fieldName].of(b))) {
 	case "process_name":
@@ -292,7 +292,7 @@ func (w *Worker) describe(f *fields, p *ProcessEdit) {
 	}
 }
 
-func (w *Worker) arg(f *fields, key, text string) {
+func (w *worker) arg(f *fields, key, text string) {
 	if at, ok := lookup(&w.lex, f.at[fieldArgs], key); ok {
 		w.patch(at, text)
 	}
@@ -300,9 +300,9 @@ func (w *Worker) arg(f *fields, key, text string) {
 
 func quote(s string) string { return string(appendString(nil, s)) }
 
-// Added appends the metadata events for names and orders that the edit sets and the trace does not have, separated by
+// added appends the metadata events for names and orders that the edit sets and the trace does not have, separated by
 // commas, and returns how many.
-func (r *Rewriter) Added(dst []byte) ([]byte, int) {
+func (r *rewriter) added(dst []byte) ([]byte, int) {
 	n := 0
 	add := func(pid, tid, name, key, text string) {
 		if n > 0 {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/trace/chrometrace/chrometracetest"
+	"github.com/prlx-go/prlx/core/testing/chrometracetest"
 	"github.com/prlx-go/prlx/core/trace/clock"
 )
 
@@ -28,110 +28,110 @@ func TestRewriteChangesOnlyWhatTheEditNames(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, in, want string
-		edit           Edit
+		edit           edit
 	}{
 		{
 			"shift keeps spelling and spaces",
 			`{ "traceEvents" : [ {"ph":"X", "ts" : 10.500 ,"dur":2.0, "args":{"ts":10.5}} ,  {"ts":"7","x":1e3} ] }`,
 			`{ "traceEvents" : [ {"ph":"X", "ts" : 12.500 ,"dur":2.0, "args":{"ts":10.5}} ,  {"ts":"9","x":1e3} ] }`,
-			Edit{Clock: clock.Shift(2000, 0)},
+			edit{Clock: clock.Shift(2000, 0)},
 		},
 		{
 			"shift by ns takes decimals",
 			`[{"ts":10},{"ts":10.25},{"ts":1e1},{"ts":-0.001}]`, `[{"ts":10.001},{"ts":10.251},{"ts":10.001},{"ts":0.000}]`,
-			Edit{Clock: clock.Shift(1, 0)},
+			edit{Clock: clock.Shift(1, 0)},
 		},
 		{
 			"starts and ends are mapped, rounded to ns",
 			`[{"ts":100.000,"dur":100.000,"tts":3,"tdur":4}]`, `[{"ts":101.100,"dur":100.100,"tts":3,"tdur":4}]`,
-			Edit{Clock: drift},
+			edit{Clock: drift},
 		},
 		{
 			"picoseconds are kept where the trace has them",
 			`[{"ts":100.000001,"dur":0.5}]`, `[{"ts":101.100001,"dur":0.5005}]`,
-			Edit{Clock: drift},
+			edit{Clock: drift},
 		},
 		{
 			"another base",
 			`{"baseTimeNanoseconds":5000,"traceEvents":[{"ts":10}]}`, `{"baseTimeNanoseconds":3000,"traceEvents":[{"ts":12}]}`,
-			Edit{OutputBaseNS: ptr(int64(3000))},
+			edit{OutputBaseNS: ptr(int64(3000))},
 		},
 		{
 			"a base that is a string, behind the events",
 			`{"traceEvents":[{"ts":10}],"baseTimeNanoseconds":"5000"}`, `{"traceEvents":[{"ts":11}],"baseTimeNanoseconds":"4000"}`,
-			Edit{OutputBaseNS: ptr(int64(4000))},
+			edit{OutputBaseNS: ptr(int64(4000))},
 		},
 		{
 			"a base where there was none",
 			`{"traceEvents":[{"ts":1623143093496439}]}`, `{"baseTimeNanoseconds":1623143093000000000,"traceEvents":[{"ts":496439}]}`,
-			Edit{OutputBaseNS: ptr(int64(1623143093000000000))},
+			edit{OutputBaseNS: ptr(int64(1623143093000000000))},
 		},
 		{
 			"a base for a bare list",
 			`[{"ts":10}]`, `{"baseTimeNanoseconds":1000,"displayTimeUnit":"ns","traceEvents":[{"ts":9}]}` + "\n",
-			Edit{OutputBaseNS: ptr(int64(1000))},
+			edit{OutputBaseNS: ptr(int64(1000))},
 		},
 		{
 			"pids and names",
 			`[{"ph":"M","name":"process_name","pid":3,"args":{"name":"python" }},{"pid":3,"ph":"i"},{"pid":"Spans","ph":"i"},{"ph":"M","name":"process_sort_index","pid":3,"args":{"sort_index":5}}]`,
 			`[{"ph":"M","name":"process_name","pid":1003,"args":{"name":"rank 1 · \"h\"" }},{"pid":1003,"ph":"i"},{"pid":"Spans 1","ph":"i"},{"ph":"M","name":"process_sort_index","pid":1003,"args":{"sort_index":-7}}` +
 				",\n" + `{"ph":"M","name":"process_labels","pid":1003,"tid":0,"args":{"labels":"GPU 0"}},` + "\n" + `{"ph":"M","name":"process_name","pid":"Spans 1","tid":0,"args":{"name":"s"}}]`,
-			Edit{Processes: []ProcessEdit{{PID: "1003", Name: ptr(`rank 1 · "h"`), Labels: ptr("GPU 0"), SortIndex: ptr(int64(-7))}, {PID: `"Spans 1"`, Name: ptr("s")}}},
+			edit{Processes: []processEdit{{PID: "1003", Name: ptr(`rank 1 · "h"`), Labels: ptr("GPU 0"), SortIndex: ptr(int64(-7))}, {PID: `"Spans 1"`, Name: ptr("s")}}},
 		},
 		{
 			"a dropped process",
 			`[ {"pid":1}, {"pid":2}, {"pid":1}, {"pid":3} ]`, `[ {"pid":2}, {"pid":3} ]`,
-			Edit{Processes: []ProcessEdit{{Drop: true}}},
+			edit{Processes: []processEdit{{Drop: true}}},
 		},
 		{
 			"nothing is left",
 			`[ {"pid":1}, {"pid":1} ,]`, `[ ]`,
-			Edit{Processes: []ProcessEdit{{Drop: true}}},
+			edit{Processes: []processEdit{{Drop: true}}},
 		},
 		{
 			"ids",
 			`[{"id":7},{"id":"7"},{"id":"0xFF"},{"id":"a\"b"},{"id":-1},{"id":2.5},{"id2":{"local":"0x1","global":3}},{"bind_id":"0x10","sf":4},{"id":9007199254740992}]`,
 			`[{"id":1007},{"id":"1007"},{"id":"0x10000000000ff"},{"id":"n1:a\"b"},{"id":"n1:-1"},{"id":"n1:2.5"},{"id2":{"local":"0x1000000000001","global":1003}},{"bind_id":"0x1000000000010","sf":"n1:4"},{"id":"0x21000000000000"}]`,
-			Edit{IDs: IDEdit{Offset: 1000, HexOffset: 1 << 48, Prefix: "n1:"}},
+			edit{IDs: idEdit{Offset: 1000, HexOffset: 1 << 48, Prefix: "n1:"}},
 		},
 		{
 			"empty events",
 			`[{"pid":1},{},null , { }]`, `[{"pid":1}]`,
-			Edit{DropEmpty: true},
+			edit{DropEmpty: true},
 		},
 		{
 			"a time range keeps what overlaps, and names",
 			`[{"ph":"M","ts":0,"name":"x"},{"ts":1,"dur":1},{"ts":1,"dur":2},{"ts":2},{"ts":3},{"ts":9,"dur":1},{"pid":1},{"ts":"?"}]`,
 			`[{"ph":"M","ts":0,"name":"x"},{"ts":1,"dur":2},{"ts":2},{"ts":3},{"pid":1},{"ts":"?"}]`,
-			Edit{KeepFromNS: ptr(int64(2000)), KeepToNS: ptr(int64(9000))},
+			edit{KeepFromNS: ptr(int64(2000)), KeepToNS: ptr(int64(9000))},
 		},
 		{
 			"the correction as an arg",
 			`[{"ts":1,"args":{"a":1 }},{"ts":1,"args":{ }},{"ts":1},{"ph":"C","ts":1,"args":{"a":1}},{"ph":"M","ts":1},{"ts":1,"args":[]}]`,
 			`[{"ts":1.005,"args":{"a":1, "prlx_correction_ns":5 }},{"ts":1.005,"args":{"prlx_correction_ns":5 }},{"ts":1.005,"args":{"prlx_correction_ns":5}},{"ph":"C","ts":1.005,"args":{"a":1}},{"ph":"M","ts":1.005},{"ts":1.005,"args":[]}]`,
-			Edit{Clock: clock.Shift(5, 0), CorrectionArg: CorrectionArg},
+			edit{Clock: clock.Shift(5, 0), CorrectionArg: correctionArg},
 		},
 		{
 			"the bound as an arg: that of the start or of the end, whichever is more, behind the correction",
 			`[{"ts":1,"dur":1,"args":{"a":1}},{"ts":2,"dur":1,"args":{}},{"ts":3},{"ph":"C","ts":1,"args":{"a":1}},{"ph":"M","ts":1}]`,
 			`[{"ts":1,"dur":1,"args":{"a":1, "correction":0, "bound":70}},{"ts":2,"dur":1,"args":{"correction":0, "bound":70}},{"ts":3,"args":{"correction":0, "bound":20}},{"ph":"C","ts":1,"args":{"a":1}},{"ph":"M","ts":1}]`,
-			Edit{Clock: bounded(t, 10, 70, 20), CorrectionArg: "correction", BoundArg: "bound"},
+			edit{Clock: bounded(t, 10, 70, 20), CorrectionArg: "correction", BoundArg: "bound"},
 		},
 		{
 			"the bound alone",
 			`[{"ts":1,"args":{}},{"ts":2}]`,
 			`[{"ts":1,"args":{"bound":10}},{"ts":2,"args":{"bound":70}}]`,
-			Edit{Clock: bounded(t, 10, 70, 20), BoundArg: "bound"},
+			edit{Clock: bounded(t, 10, 70, 20), BoundArg: "bound"},
 		},
 		{
 			"keys spelled with escapes",
 			`[{"\u0074s":1,"p\u0069d":4}]`, `[{"\u0074s":2,"p\u0069d":5}]`,
-			Edit{Clock: clock.Shift(1000, 0), Processes: []ProcessEdit{{PID: "5"}}},
+			edit{Clock: clock.Shift(1000, 0), Processes: []processEdit{{PID: "5"}}},
 		},
 		{
 			"what is not a time stays",
 			`[{"ts":null},{"ts":"soon"},{"ts":1e300},{"ts":1,"dur":"long"}]`, `[{"ts":null},{"ts":"soon"},{"ts":1e300},{"ts":1,"dur":"long"}]`,
-			Edit{Clock: clock.Shift(1000, 0)},
+			edit{Clock: clock.Shift(1000, 0)},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -186,11 +186,11 @@ func TestRewriteBringsEveryRankToTrueTimeWithinOneNanosecond(t *testing.T) {
 		doc, truth := chrometracetest.Generate(o)
 		src := bytesSource(t, doc)
 		tr := mustScan(t, src, ScanOptions{ChunkBytes: 1 << 16})
-		if tr.Rank() != rank || tr.Distributed.WorldSize != 5 || tr.Timed != int64(len(truth)) {
-			t.Fatalf("rank %d of %d with %d timed events, want %d of 5 with %d", tr.Rank(), tr.Distributed.WorldSize, tr.Timed, rank, len(truth))
+		if tr.rank() != rank || tr.Distributed.WorldSize != 5 || tr.Timed != int64(len(truth)) {
+			t.Fatalf("rank %d of %d with %d timed events, want %d of 5 with %d", tr.rank(), tr.Distributed.WorldSize, tr.Timed, rank, len(truth))
 		}
 		base := chrometracetest.Base - 7_000_000_001
-		out, counts := mustRewrite(t, src, tr, Edit{Clock: rankClock(t, o), OutputBaseNS: &base, Sample: true})
+		out, counts := mustRewrite(t, src, tr, edit{Clock: rankClock(t, o), OutputBaseNS: &base, Sample: true})
 		if counts.Extrapolated != 0 || counts.Bounds.Max() > 121 || counts.Bounds.Total() != tr.Timed {
 			t.Fatalf("%d extrapolated, bounds up to %d ns over %d events", counts.Extrapolated, counts.Bounds.Max(), counts.Bounds.Total())
 		}
@@ -258,7 +258,7 @@ func TestRewriteKeepsOrderAndNesting(t *testing.T) {
 			return all
 		}
 		src := bytesSource(t, []byte(doc.String()))
-		out, _ := mustRewrite(t, src, mustScan(t, src, ScanOptions{}), Edit{Clock: m})
+		out, _ := mustRewrite(t, src, mustScan(t, src, ScanOptions{}), edit{Clock: m})
 		before, after := read([]byte(doc.String())), read(out)
 		for i := range before {
 			for j := range before {
@@ -277,30 +277,30 @@ func TestChunksAreTheSameForAnyNumberOfWorkersInAnyOrder(t *testing.T) {
 	doc, _ := chrometracetest.Generate(o)
 	src := bytesSource(t, doc)
 	tr := mustScan(t, src, ScanOptions{ChunkBytes: 4096})
-	r, err := NewRewriter(tr, Edit{Clock: rankClock(t, o), IDs: IDEdit{Offset: 1 << 20}, Processes: []ProcessEdit{{PID: "77"}}, Sample: true})
+	r, err := newRewriter(tr, edit{Clock: rankClock(t, o), IDs: idEdit{Offset: 1 << 20}, Processes: []processEdit{{PID: "77"}}, Sample: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(workers int, reverse bool) (out [][]byte, total Counts) {
+	run := func(workers int, reverse bool) (out [][]byte, total counts) {
 		out = make([][]byte, len(tr.Chunks))
 		var wg sync.WaitGroup
-		counts := make([]Counts, workers)
+		counts := make([]counts, workers)
 		for k := range workers {
 			wg.Add(1)
 			go func() {
 				defer wg.Done()
-				w := r.Worker()
+				w := r.worker()
 				for i := k; i < len(out); i += workers {
 					i := i
 					if reverse {
 						i = len(out) - 1 - i
 					}
-					raw, err := ReadChunk(src, &tr.Chunks[i], nil)
+					raw, err := readChunk(src, &tr.Chunks[i], nil)
 					if err != nil {
 						t.Error(err)
 						return
 					}
-					if out[i], err = w.Chunk(nil, raw, &tr.Chunks[i], &counts[k]); err != nil {
+					if out[i], err = w.chunk(nil, raw, &tr.Chunks[i], &counts[k]); err != nil {
 						t.Error(err)
 						return
 					}
@@ -332,9 +332,9 @@ func TestRewriteLeavesEverythingElseAlone(t *testing.T) {
 			t.Skip("the twin is slow: smaller recordings only")
 		}
 		tr := mustScan(t, src, ScanOptions{ChunkBytes: 1 << 16})
-		e := Edit{Clock: clock.Shift(-123_456_789_017, 3), IDs: IDEdit{Offset: 1_000_000_000, HexOffset: 1 << 48, Prefix: "n2:"}}
+		e := edit{Clock: clock.Shift(-123_456_789_017, 3), IDs: idEdit{Offset: 1_000_000_000, HexOffset: 1 << 48, Prefix: "n2:"}}
 		for _, p := range tr.Processes {
-			e.Processes = append(e.Processes, ProcessEdit{PID: string(appendString(nil, "n2 "+p.PID))})
+			e.Processes = append(e.Processes, processEdit{PID: string(appendString(nil, "n2 "+p.PID))})
 		}
 		out, counts := mustRewrite(t, src, tr, e)
 		before, _ := readTwin(allOf(t, src))
@@ -384,13 +384,13 @@ func TestRewriteLeavesEverythingElseAlone(t *testing.T) {
 func TestChunkRefusesTextThatChangedSinceTheScan(t *testing.T) {
 	src := bytesSource(t, []byte(`[{"pid":1},{"pid":2}]`))
 	tr := mustScan(t, src, ScanOptions{})
-	r, err := NewRewriter(tr, Edit{Processes: []ProcessEdit{{PID: "4"}}})
+	r, err := newRewriter(tr, edit{Processes: []processEdit{{PID: "4"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var counts Counts
+	var counts counts
 	for _, raw := range []string{`{"pid":1},{"pid":3}`, `{"pid":1} {"pid":2}`, `{"pid":1},`, `{"pid":1},{"pid"`, `]`, `nul`} {
-		_, err := r.Worker().Chunk(nil, []byte(raw), &tr.Chunks[0], &counts)
+		_, err := r.worker().chunk(nil, []byte(raw), &tr.Chunks[0], &counts)
 		if !fault.Is(err, fault.Format) {
 			t.Errorf("%s: got %v, want a format error", raw, err)
 		}

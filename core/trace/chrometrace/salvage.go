@@ -9,9 +9,9 @@ import (
 	"github.com/prlx-go/prlx/core/trace/source"
 )
 
-// Salvage finds where a document was cut: the events of its list, and the keys before and behind it, that are complete in front of the
+// salvage finds where a document was cut: the events of its list, and the keys before and behind it, that are complete in front of the
 // cut are kept, and the list and the document are closed behind them. nil, nil, nil: the document is whole, or no document.
-func Salvage(ctx context.Context, src *file.Source) (*source.Salvaged, *file.Repair, error) {
+func salvage(ctx context.Context, src *file.Source) (*source.Salvaged, *file.Repair, error) {
 	c := cutFinder{}
 	buf := make([]byte, 1<<18)
 	for off := int64(0); off < src.Size(); {

@@ -39,7 +39,7 @@ func TestWhatIsCompleteInACutDocumentIsSalvaged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if said, _, err := Salvage(t.Context(), src); said != nil || err != nil {
+		if said, _, err := salvage(t.Context(), src); said != nil || err != nil {
 			t.Errorf("%s: whole, and yet %+v, %v", name, said, err)
 		}
 		all, err := textsOf(t, src)
@@ -52,7 +52,7 @@ func TestWhatIsCompleteInACutDocumentIsSalvaged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, said, err := source.Salvage(t.Context(), src, false, Salvage)
+			out, said, err := source.Salvage(t.Context(), src, false, salvage)
 			if err != nil || said == nil && at > 0 {
 				t.Fatalf("%s cut at %d: %+v, %v", name, at, said, err)
 			}
@@ -78,7 +78,7 @@ func TestWhatIsCompleteInACutDocumentIsSalvaged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if said, _, err := Salvage(t.Context(), src); said != nil || err != nil {
+		if said, _, err := salvage(t.Context(), src); said != nil || err != nil {
 			t.Errorf("%s: %+v, %v", name, said, err)
 		}
 	}

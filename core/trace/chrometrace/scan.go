@@ -36,20 +36,20 @@ func (o ScanOptions) withDefaults() ScanOptions {
 
 // Scan walks the whole text once and returns what is in it. Memory is bounded by the options and by the number of distinct
 // processes, threads and chunks, not by the size. Errors are *fault.Error with the byte offset.
-func Scan(ctx context.Context, src *file.Source, opt ScanOptions) (*Trace, error) {
+func Scan(ctx context.Context, src *file.Source, opt ScanOptions) (*trace, error) {
 	s := newScanner(ctx, src, opt)
 	s.lex.shapes = newShapes()
 	return s.scan()
 }
 
 func newScanner(ctx context.Context, src *file.Source, opt ScanOptions) *scanner {
-	s := &scanner{opt: opt.withDefaults(), trace: &Trace{Path: src.Path(), Size: src.Size()}}
+	s := &scanner{opt: opt.withDefaults(), trace: &trace{Path: src.Path(), Size: src.Size()}}
 	s.in = newInput(ctx, src, s.opt.MaxEvent)
 	s.tally.init(s)
 	return s
 }
 
-func (s *scanner) scan() (*Trace, error) {
+func (s *scanner) scan() (*trace, error) {
 	if err := s.document(); err != nil {
 		return nil, err
 	}
@@ -62,9 +62,9 @@ type scanner struct {
 	in    *input
 	lex   lexer
 	i     int // position in in.buf
-	trace *Trace
+	trace *trace
 	tally tally
-	chunk Chunk
+	chunk chunk
 	open  bool // chunk has begun
 }
 
@@ -221,9 +221,9 @@ func (s *scanner) object() error {
 // maxKeys bounds the number of top-level keys.
 const maxKeys = 10000
 
-func (s *scanner) key() (Key, error) {
+func (s *scanner) key() (key, error) {
 	if err := s.need('"', "the document"); err != nil {
-		return Key{}, err
+		return key{}, err
 	}
 	s.i--
 	for {
@@ -232,22 +232,22 @@ func (s *scanner) key() (Key, error) {
 			raw := string(s.lex.b[s.i:r])
 			s.i = r
 			if len(s.trace.Keys) >= maxKeys || len(raw) > 1<<16 {
-				return Key{}, &fault.Error{Kind: fault.Limit, Path: s.in.src.Path(), Offset: s.offset(s.i), Msg: fmt.Sprintf("more than %d top-level keys, or one longer than 64 KiB", maxKeys)}
+				return key{}, &fault.Error{Kind: fault.Limit, Path: s.in.src.Path(), Offset: s.offset(s.i), Msg: fmt.Sprintf("more than %d top-level keys, or one longer than 64 KiB", maxKeys)}
 			}
-			return Key{Name: string(textOf([]byte(raw))), Raw: raw}, s.need(':', "the document")
+			return key{Name: string(textOf([]byte(raw))), Raw: raw}, s.need(':', "the document")
 		}
 		ok, err := s.refill(s.i)
 		if err != nil {
-			return Key{}, err
+			return key{}, err
 		}
 		if !ok {
-			return Key{}, s.syntax(r, "a key")
+			return key{}, s.syntax(r, "a key")
 		}
 	}
 }
 
 // topLevel streams over one value of the document and keeps its text up to a bound.
-func (s *scanner) topLevel(k Key) error {
+func (s *scanner) topLevel(k key) error {
 	k.Offset = s.offset(s.i)
 	s.lex.begin(1)
 	pos, kept := s.i, true
@@ -282,7 +282,7 @@ func (s *scanner) topLevel(k Key) error {
 	}
 	k.Length = s.offset(s.i) - k.Offset
 	if len(s.trace.Keys) == 0 && cap(s.trace.Keys) == 0 {
-		s.trace.Keys = make([]Key, 0, 16)
+		s.trace.Keys = make([]key, 0, 16)
 	}
 	s.trace.Keys = append(s.trace.Keys, k)
 	return s.tally.topLevel(&s.trace.Keys[len(s.trace.Keys)-1])
@@ -389,7 +389,7 @@ func (s *scanner) element(c byte, f *fields) error {
 
 func (s *scanner) noteChunk(f *fields) {
 	if !s.open {
-		s.chunk = Chunk{Offset: s.offset(f.start), First: s.trace.Events}
+		s.chunk = chunk{Offset: s.offset(f.start), First: s.trace.Events}
 		s.open = true
 	}
 	s.chunk.End = s.offset(f.end)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
-	"github.com/prlx-go/prlx/core/trace/chrometrace/chrometracetest"
+	"github.com/prlx-go/prlx/core/testing/chrometracetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 )
 
 func TestScanReadsTheDocument(t *testing.T) {
@@ -39,11 +39,11 @@ func TestScanReadsTheDocument(t *testing.T) {
 		MaxID                       uint64
 		Min, Max                    Instant
 		Resolution                  int64
-		Cats                        []NameCount
+		Cats                        []nameCount
 		X, M, S                     int64
 	}
 	got := facts{
-		tr.Host, tr.TraceID, tr.DisplayTimeUnit, tr.SchemaVersion, tr.BaseNS, tr.Rank(), tr.Distributed.WorldSize, tr.Events, tr.Timed, tr.FlowIDs,
+		tr.Host, tr.TraceID, tr.DisplayTimeUnit, tr.SchemaVersion, tr.BaseNS, tr.rank(), tr.Distributed.WorldSize, tr.Events, tr.Timed, tr.FlowIDs,
 		tr.MaxID, tr.Min, tr.Max, tr.ResolutionPS, tr.Cats, tr.Phases['X'], tr.Phases['M'], tr.Phases['s'],
 	}
 	want := facts{
@@ -51,7 +51,7 @@ func TestScanReadsTheDocument(t *testing.T) {
 		Instant{NS: base + 10001},
 		Instant{NS: base + 40001},
 		1000,
-		[]NameCount{{"ac2g", 1}, {"cpu_op", 1}, {"kernel", 1}},
+		[]nameCount{{"ac2g", 1}, {"cpu_op", 1}, {"kernel", 1}},
 		2, 4, 1,
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -131,7 +131,7 @@ func TestScanNamesTheByteThatIsWrong(t *testing.T) {
 }
 
 func TestScanNotesWhatStrictReadersWouldRefuse(t *testing.T) {
-	for in, want := range map[string]Lenient{
+	for in, want := range map[string]leniency{
 		`[{"a":1},{"b":2},`:             {Trailing: 1, Unclosed: true},
 		`[{"a":1}`:                      {Unclosed: true},
 		`[`:                             {Unclosed: true},
@@ -191,10 +191,10 @@ func TestScanDoesNotDependOnWhereTheBufferEnds(t *testing.T) {
 	for pad := range 40 {
 		doc := `{"notes":["` + strings.Repeat("y", bufferSize-12-pad) + `\"",[1,2],{"a":false}],"traceEvents":[` + body.String()[:body.Len()-1] + `],"end":-12.5e+10 }`
 		tr := mustScan(t, bytesSource(t, []byte(doc)), ScanOptions{})
-		if tr.Events != tr.Timed || tr.Phases['X'] != tr.Events || tr.Lenient != (Lenient{}) || len(tr.Processes) != 7 || string(tr.Key("end").Value) != "-12.5e+10" {
+		if tr.Events != tr.Timed || tr.Phases['X'] != tr.Events || tr.Lenient != (leniency{}) || len(tr.Processes) != 7 || string(tr.key("end").Value) != "-12.5e+10" {
 			t.Fatalf("pad %d: %d events, %d timed, %+v", pad, tr.Events, tr.Timed, tr.Lenient)
 		}
-		if n := tr.Key("notes"); doc[n.Offset] != '[' || doc[n.Offset+n.Length-1] != ']' {
+		if n := tr.key("notes"); doc[n.Offset] != '[' || doc[n.Offset+n.Length-1] != ']' {
 			t.Fatalf("pad %d: notes at %d, %d bytes", pad, n.Offset, n.Length)
 		}
 	}
@@ -235,7 +235,7 @@ func TestScanSurvivesFlippedBytes(t *testing.T) {
 			refused++
 			continue
 		}
-		mustRewrite(t, f, tr, Edit{IDs: IDEdit{Offset: 5, Prefix: "x"}, CorrectionArg: CorrectionArg})
+		mustRewrite(t, f, tr, edit{IDs: idEdit{Offset: 5, Prefix: "x"}, CorrectionArg: correctionArg})
 	}
 	if refused < 20 || refused > 380 {
 		t.Fatalf("%d of 400 flips refused", refused)

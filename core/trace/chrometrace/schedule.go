@@ -7,10 +7,10 @@ import (
 	"github.com/prlx-go/prlx/core/trace/source"
 )
 
-var _ source.Scheduled = (*Trace)(nil)
+var _ source.Scheduled = (*trace)(nil)
 
 // Schedule visits the complete events, with the step that their args name.
-func (t *Trace) Schedule(ctx context.Context, src *file.Source, visit func(p *source.SchedulePart)) error {
+func (t *trace) Schedule(ctx context.Context, src *file.Source, visit func(p *source.SchedulePart)) error {
 	known := texts{map[string]string{}}
 	return Events(ctx, src, t, func(phase byte, _, _ []byte) bool { return phase == 'X' }, func(e *Event) error {
 		if !e.Timed || e.Process == nil {

@@ -187,7 +187,7 @@ func plain(value string) bool {
 	if value == "" || value[0] == '{' || value[0] == '[' && l.numbers(0) < 0 {
 		return false
 	}
-	return l.value(0, 0) == len(value) && l.lenient == (Lenient{})
+	return l.value(0, 0) == len(value) && l.lenient == (leniency{})
 }
 
 // fit reads the event at i as one of a shape and returns the index behind it, a number below 0 where it is none. It leaves no trace in
@@ -290,7 +290,7 @@ type shaper struct {
 // shapeOf makes the shape of an event that the lexer accepts; nil where there is something about it that a shape cannot say.
 func shapeOf(event []byte) *shape {
 	m := &shaper{l: lexer{b: event}}
-	if !m.object(0, eventDepth, m.field) || m.l.lenient != (Lenient{}) {
+	if !m.object(0, eventDepth, m.field) || m.l.lenient != (leniency{}) {
 		return nil
 	}
 	m.made.texts = append(m.made.texts, string(event[m.begun:]))

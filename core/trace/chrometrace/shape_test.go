@@ -12,14 +12,14 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/trace/chrometrace/chrometracetest"
+	"github.com/prlx-go/prlx/core/testing/chrometracetest"
 )
 
 // sameEvent reads the event at i with shapes and token by token, and fails where the two differ. It returns the index behind the event.
 func sameEvent(t *testing.T, l *lexer, i int) int {
 	t.Helper()
 	var slow, fast fields
-	before := Lenient{ControlChars: 3, Literals: 1}
+	before := leniency{ControlChars: 3, Literals: 1}
 	twin := &lexer{b: l.b, lenient: before}
 	l.lenient = before
 	want, got := twin.tokens(i, &slow), l.event(i, &fast)
@@ -41,7 +41,7 @@ func sameArgs(t *testing.T, l *lexer, i int) {
 	}
 	var f fields
 	l.shapes.fill(known, &f, i, end)
-	e := Walked{known: known, argsText: f.at[fieldArgs].of(l.b), w: &walker{lex: *l}}
+	e := walked{known: known, argsText: f.at[fieldArgs].of(l.b), w: &walker{lex: *l}}
 	if l.shapes.objects {
 		return
 	}

@@ -218,7 +218,7 @@ func (w *strictWriter) flush() error {
 }
 
 // strictly calls write with a writer that makes its text strict, and counts what was not UTF-8.
-func (t *Trace) strictly(dst io.Writer, write func(w io.Writer) error) error {
+func (t *trace) strictly(dst io.Writer, write func(w io.Writer) error) error {
 	w := &strictWriter{w: dst}
 	err := write(w)
 	if err == nil {
@@ -229,7 +229,7 @@ func (t *Trace) strictly(dst io.Writer, write func(w io.Writer) error) error {
 }
 
 // plain reports whether the scan met nothing that strict JSON forbids. Which bytes are UTF-8 it does not look at.
-func (l *Lenient) plain() bool { return l.ControlChars+l.BadEscapes+l.Literals == 0 }
+func (l *leniency) plain() bool { return l.ControlChars+l.BadEscapes+l.Literals == 0 }
 
 // placeless reports whether the ts or the dur of an event is NaN or an infinity: it has no place on a line.
 func (f *fields) placeless(b []byte) bool {

@@ -13,7 +13,7 @@ import (
 )
 
 // writeStrictly writes a trace as combine does: head, pieces, tail.
-func writeStrictly(t *testing.T, text string, e Edit) (string, Counts, []string) {
+func writeStrictly(t *testing.T, text string, e edit) (string, counts, []string) {
 	t.Helper()
 	src := bytesSource(t, []byte(text))
 	tr := mustScan(t, src, ScanOptions{ChunkBytes: 100})
@@ -22,7 +22,7 @@ func writeStrictly(t *testing.T, text string, e Edit) (string, Counts, []string)
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	var counts Counts
+	var counts counts
 	var scratch []byte
 	if err := r.Head(t.Context(), src, &out); err != nil {
 		t.Fatal(err)
@@ -64,14 +64,14 @@ func TestWhatIsWrittenIsStrictJSON(t *testing.T) {
 		{"a list that is not closed", `[{"ph":"i","ts":1},`, "[{\"ph\":\"i\",\"ts\":1}]\n", "is not closed"},
 		{"a negative duration", `{"traceEvents":[{"ph":"X","ts":5,"dur":-1}]}`, `{"traceEvents":[{"ph":"X","ts":5,"dur":-1}]}`, "end before they begin: 1"},
 	} {
-		out, _, remarks := writeStrictly(t, c.in, Edit{})
+		out, _, remarks := writeStrictly(t, c.in, edit{})
 		if out != c.out {
 			t.Errorf("%s:\ngot  %q\nwant %q", c.what, out, c.out)
 		}
 		if said := strings.Join(remarks, "\n"); !strings.Contains(said, c.remark) || c.remark == "" && said != "" {
 			t.Errorf("%s: the remarks are %q, want %q", c.what, said, c.remark)
 		}
-		moved, counts, _ := writeStrictly(t, c.in, Edit{Clock: clock.Shift(1000, 0), BoundArg: "bound", Sample: true})
+		moved, counts, _ := writeStrictly(t, c.in, edit{Clock: clock.Shift(1000, 0), BoundArg: "bound", Sample: true})
 		if !json.Valid([]byte(moved)) || !utf8.ValidString(moved) {
 			t.Errorf("%s, moved: %q", c.what, moved)
 		}

@@ -17,7 +17,7 @@ const maxCats = 4096
 // tally collects what the events of one scan say.
 type tally struct {
 	s        *scanner
-	t        *Trace
+	t        *trace
 	cats     map[string]*category
 	procs    map[string]*process
 	lastCat  *category
@@ -34,13 +34,13 @@ type category struct {
 }
 
 type process struct {
-	Process
+	traceProcess
 	threads map[string]*thread
 	last    *thread
 }
 
 type thread struct {
-	Thread
+	traceThread
 	key string
 }
 
@@ -50,7 +50,7 @@ func (y *tally) init(s *scanner) {
 }
 
 // event counts one element of the list.
-func (y *tally) event(b []byte, f *fields, c *Chunk) error {
+func (y *tally) event(b []byte, f *fields, c *chunk) error {
 	t := y.t
 	if f.empty() {
 		t.Lenient.EmptyEvents++
@@ -98,7 +98,7 @@ func (y *tally) event(b []byte, f *fields, c *Chunk) error {
 
 // time accounts for the ts and dur of an event. Until the scan ends, instants are relative to baseTimeNanoseconds, which may
 // stand behind the events.
-func (y *tally) time(b []byte, f *fields, c *Chunk) {
+func (y *tally) time(b []byte, f *fields, c *chunk) {
 	t := y.t
 	ts := parseNumber(f.at[fieldTS].of(b))
 	if !ts.ok {
@@ -192,7 +192,7 @@ func (y *tally) collective(f *fields) {
 		y.t.CollectivesOmitted++
 		return
 	}
-	y.t.Collectives = append(y.t.Collectives, Extent{y.s.offset(f.start), int64(f.end - f.start)})
+	y.t.Collectives = append(y.t.Collectives, extent{y.s.offset(f.start), int64(f.end - f.start)})
 }
 
 // deviceCategory reports whether a cat is one of work on an accelerator, in Kineto's spellings of any year.
@@ -212,9 +212,9 @@ func (y *tally) place(pid, tid []byte) (*process, *thread, error) {
 			if err := y.newName(len(pid)); err != nil {
 				return nil, nil, err
 			}
-			p = &process{Process: Process{Index: len(y.t.Processes), PID: string(pid), Device: -1}, threads: map[string]*thread{}}
+			p = &process{traceProcess: traceProcess{Index: len(y.t.Processes), PID: string(pid), Device: -1}, threads: map[string]*thread{}}
 			y.procs[p.PID] = p
-			y.t.Processes = append(y.t.Processes, &p.Process)
+			y.t.Processes = append(y.t.Processes, &p.traceProcess)
 		}
 		y.lastProc = p
 	}
@@ -227,9 +227,9 @@ func (y *tally) place(pid, tid []byte) (*process, *thread, error) {
 			if err := y.newName(len(tid)); err != nil {
 				return nil, nil, err
 			}
-			th = &thread{Thread: Thread{TID: string(tid)}, key: string(tid)}
+			th = &thread{traceThread: traceThread{TID: string(tid)}, key: string(tid)}
 			p.threads[th.key] = th
-			p.Threads = append(p.Threads, &th.Thread)
+			p.Threads = append(p.Threads, &th.traceThread)
 		}
 		p.last = th
 	}
@@ -319,7 +319,7 @@ func deviceNumber(label string) int {
 }
 
 // topLevel reads the keys of the document that mean something here.
-func (y *tally) topLevel(k *Key) error {
+func (y *tally) topLevel(k *key) error {
 	t := y.t
 	text := string(textOf(k.Value))
 	switch strings.ToLower(k.Name) {
@@ -349,7 +349,7 @@ func (y *tally) topLevel(k *Key) error {
 }
 
 // readDistributed reads Kineto's distributedInfo; what does not have the expected type is left out.
-func readDistributed(raw []byte) *DistributedInfo {
+func readDistributed(raw []byte) *distributedInfo {
 	var loose struct {
 		Backend   any             `json:"backend"`
 		Rank      json.RawMessage `json:"rank"`
@@ -359,7 +359,7 @@ func readDistributed(raw []byte) *DistributedInfo {
 	if len(raw) == 0 || raw[0] != '{' || json.Unmarshal(raw, &loose) != nil {
 		return nil
 	}
-	d := &DistributedInfo{Rank: looseInt(loose.Rank, -1), WorldSize: looseInt(loose.WorldSize, 0)}
+	d := &distributedInfo{Rank: looseInt(loose.Rank, -1), WorldSize: looseInt(loose.WorldSize, 0)}
 	d.Backend, _ = loose.Backend.(string)
 	var groups []struct {
 		Name    any             `json:"pg_name"`
@@ -370,7 +370,7 @@ func readDistributed(raw []byte) *DistributedInfo {
 	}
 	if json.Unmarshal(loose.Groups, &groups) == nil {
 		for _, g := range groups {
-			pg := ProcessGroup{Size: looseInt(g.Size, 0)}
+			pg := processGroup{Size: looseInt(g.Size, 0)}
 			pg.Name, _ = g.Name.(string)
 			pg.Desc, _ = g.Desc.(string)
 			pg.Backend, _ = g.Backend.(string)
@@ -403,7 +403,7 @@ func (y *tally) finish() error {
 	}
 	t.MinTS = clip(string(y.minText))
 	for _, c := range y.cats {
-		t.Cats = append(t.Cats, NameCount{clip(string(textOf([]byte(c.text)))), c.count})
+		t.Cats = append(t.Cats, nameCount{clip(string(textOf([]byte(c.text)))), c.count})
 	}
 	sort.Slice(t.Cats, func(i, j int) bool {
 		a, b := t.Cats[i], t.Cats[j]

@@ -15,8 +15,8 @@ import (
 // Format is Chrome JSON in the table of formats.
 var Format = source.Format{
 	Name: "chrome", Title: "Chrome JSON", Kind: format.Chrome, Damaged: []format.Kind{format.JSON}, Endings: []string{".trace.json"},
-	Work: readWork, Streams: true, Salvage: Salvage,
-	Blank: func() source.Trace { return &Trace{} },
+	Work: readWork, Streams: true, Salvage: salvage,
+	Blank: func() source.Trace { return &trace{} },
 	Scan: func(ctx context.Context, src *file.Source, opt source.ScanOptions) (source.Trace, error) {
 		t, err := Scan(ctx, src, ScanOptions{Progress: opt.Progress})
 		if err != nil {
@@ -28,12 +28,12 @@ var Format = source.Format{
 
 // A Trace is re-timed as text.
 var (
-	_ source.Text   = (*Trace)(nil)
-	_ source.Marker = (*Trace)(nil)
+	_ source.Text   = (*trace)(nil)
+	_ source.Marker = (*trace)(nil)
 )
 
 // Facts is what the scan found of the whole.
-func (t *Trace) Facts() *source.Facts {
+func (t *trace) Facts() *source.Facts {
 	f := &source.Facts{
 		Events: t.Events, Distributed: t.Distributed, Counts: map[string]int64{}, StartNS: t.BaseNS, HasStart: t.HasBase, Dated: t.HasBase || t.Min.NS >= source.AbsoluteNS,
 		Timed: t.Timed, First: t.Min, Last: t.Max,
@@ -41,7 +41,7 @@ func (t *Trace) Facts() *source.Facts {
 	if t.Host != "" {
 		f.Hosts = []string{t.Host}
 	}
-	if r := int64(t.Rank()); r >= 0 {
+	if r := int64(t.rank()); r >= 0 {
 		f.Rank = &r
 	}
 	for ph, n := range t.Phases {
@@ -66,7 +66,7 @@ func (t *Trace) Facts() *source.Facts {
 }
 
 // Layout lists the processes and their threads.
-func (t *Trace) Layout() []*source.Process {
+func (t *trace) Layout() []*source.Process {
 	out := make([]*source.Process, len(t.Processes))
 	for i, p := range t.Processes {
 		one := &source.Process{
@@ -82,7 +82,7 @@ func (t *Trace) Layout() []*source.Process {
 }
 
 // Visit visits the events of the list, or its kernels.
-func (t *Trace) Visit(ctx context.Context, src *file.Source, which source.Which, _ int64, visit func(e *source.Event) error) error {
+func (t *trace) Visit(ctx context.Context, src *file.Source, which source.Which, _ int64, visit func(e *source.Event) error) error {
 	want := func(phase byte, _, _ []byte) bool { return phase != 'M' }
 	if which == source.Kernels {
 		want = func(phase byte, cat, _ []byte) bool { return phase == 'X' && strings.EqualFold(string(cat), "kernel") }
@@ -100,7 +100,7 @@ func (t *Trace) Visit(ctx context.Context, src *file.Source, which source.Which,
 }
 
 // ReadMark returns what the document says about what prlx did to it, nil when it says nothing.
-func (t *Trace) ReadMark(ctx context.Context, src *file.Source) (*source.Marked, error) {
+func (t *trace) ReadMark(ctx context.Context, src *file.Source) (*source.Marked, error) {
 	m, err := ReadMark(ctx, src, t)
 	if m == nil || err != nil {
 		return nil, err
@@ -109,16 +109,16 @@ func (t *Trace) ReadMark(ctx context.Context, src *file.Source) (*source.Marked,
 }
 
 // Document is what stands in the text beside its events.
-func (t *Trace) Document() source.Document { return document{t} }
+func (t *trace) Document() source.Document { return document{t} }
 
-type document struct{ t *Trace }
+type document struct{ t *trace }
 
 // Has reports whether the document has a top-level key.
-func (d document) Has(key string) bool { return d.t.Key(key) != nil }
+func (d document) Has(key string) bool { return d.t.key(key) != nil }
 
 // Value returns the text of a top-level key, nil where it is absent or long.
 func (d document) Value(key string) []byte {
-	if k := d.t.Key(key); k != nil {
+	if k := d.t.key(key); k != nil {
 		return k.Value
 	}
 	return nil
@@ -155,8 +155,8 @@ func (d document) CopyKeys(ctx context.Context, src *file.Source, w io.Writer, w
 }
 
 // Rewriter prepares an edit.
-func (t *Trace) Rewriter(e source.TextEdit) (source.Rewriter, error) {
-	r, err := NewRewriter(t, e)
+func (t *trace) Rewriter(e source.TextEdit) (source.Rewriter, error) {
+	r, err := newRewriter(t, e)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (t *Trace) Rewriter(e source.TextEdit) (source.Rewriter, error) {
 }
 
 // rewriting is a Rewriter as source knows it: its pieces are the chunks of the scan.
-type rewriting struct{ *Rewriter }
+type rewriting struct{ *rewriter }
 
 // Pieces is how many chunks there are.
 func (r rewriting) Pieces() int { return len(r.trace.Chunks) }
@@ -176,7 +176,7 @@ func (r rewriting) Bytes(piece int) int64 {
 
 // Head writes what stands before the events, as strict JSON.
 func (r rewriting) Head(ctx context.Context, src *file.Source, dst io.Writer) error {
-	return r.trace.strictly(dst, func(w io.Writer) error { return r.Rewriter.Head(ctx, src, w) })
+	return r.trace.strictly(dst, func(w io.Writer) error { return r.rewriter.head(ctx, src, w) })
 }
 
 // Tail writes what stands behind the events, as strict JSON: a list that was not closed is.
@@ -186,20 +186,20 @@ func (r rewriting) Tail(ctx context.Context, src *file.Source, dst io.Writer) er
 			_, err := io.WriteString(w, "]\n")
 			return err
 		}
-		return r.Rewriter.Tail(ctx, src, w)
+		return r.rewriter.tail(ctx, src, w)
 	})
 }
 
 // Worker returns a new worker.
 func (r rewriting) Worker() source.Worker {
-	w := r.Rewriter.Worker()
+	w := r.rewriter.worker()
 	w.strict = true
 	return w
 }
 
 // Gap reads what stands before a chunk, or behind the last one, where a comma would follow nothing.
 func (r rewriting) Gap(src *file.Source, piece int) ([]byte, error) {
-	gap, err := r.trace.ReadGap(src, piece)
+	gap, err := r.trace.readGap(src, piece)
 	if piece == r.Pieces() {
 		gap = withoutCommas(gap)
 	}
@@ -207,11 +207,11 @@ func (r rewriting) Gap(src *file.Source, piece int) ([]byte, error) {
 }
 
 // Piece rewrites a chunk as strict JSON; one that stays as it is is read into dst at once.
-func (w *Worker) Piece(src *file.Source, piece int, dst []byte, scratch *[]byte, counts *Counts) (text []byte, err error) {
+func (w *worker) Piece(src *file.Source, piece int, dst []byte, scratch *[]byte, counts *counts) (text []byte, err error) {
 	c := &w.trace.Chunks[piece]
 	from := len(dst)
-	if w.Identity() && w.trace.Lenient.plain() {
-		if text, err = ReadChunk(src, c, dst); err != nil {
+	if w.identity() && w.trace.Lenient.plain() {
+		if text, err = readChunk(src, c, dst); err != nil {
 			return nil, err
 		}
 		counts.Events += c.Events
@@ -219,13 +219,13 @@ func (w *Worker) Piece(src *file.Source, piece int, dst []byte, scratch *[]byte,
 		counts.Timed += c.Timed
 		return w.strictText(text, 0, true, counts), nil
 	}
-	if *scratch, err = ReadChunk(src, c, *scratch); err != nil {
+	if *scratch, err = readChunk(src, c, *scratch); err != nil {
 		return nil, err
 	}
-	if text, err = w.Chunk(dst, *scratch, c, counts); err != nil {
+	if text, err = w.chunk(dst, *scratch, c, counts); err != nil {
 		return nil, err
 	}
-	if w.Identity() { // times were not looked at
+	if w.identity() { // times were not looked at
 		counts.Timed += c.Timed
 	}
 	return w.strictText(text, from, w.lex.lenient.plain(), counts), nil
@@ -233,13 +233,13 @@ func (w *Worker) Piece(src *file.Source, piece int, dst []byte, scratch *[]byte,
 
 // Added appends the metadata events that the edit adds, as strict JSON.
 func (r rewriting) Added(dst []byte) ([]byte, int) {
-	added, n := r.Rewriter.Added(nil)
+	added, n := r.rewriter.added(nil)
 	var s strict
 	return s.flush(s.text(dst, added)), n
 }
 
 // strictText makes text behind from strict; plain: only its UTF-8 can be invalid.
-func (w *Worker) strictText(text []byte, from int, plain bool, counts *Counts) []byte {
+func (w *worker) strictText(text []byte, from int, plain bool, counts *counts) []byte {
 	if plain && utf8.Valid(text[from:]) {
 		return text
 	}
@@ -251,7 +251,7 @@ func (w *Worker) strictText(text []byte, from int, plain bool, counts *Counts) [
 }
 
 // Remarks says what was odd about the text and its rewriting.
-func (r rewriting) Remarks(c *Counts) (out []string) {
+func (r rewriting) Remarks(c *counts) (out []string) {
 	odd := r.trace.Lenient
 	for _, w := range []struct {
 		n    int64

@@ -11,40 +11,40 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 )
 
-// Interest says what to do with an event.
-type Interest uint8
+// interest says what to do with an event.
+type interest uint8
 
 // Interests.
 const (
-	Pass   Interest = iota // skip it without looking at the rest of it
-	ByName                 // ask again with its name
-	Take                   // visit it
+	pass   interest = iota // skip it without looking at the rest of it
+	byName                 // ask again with its name
+	take                   // visit it
 )
 
-// WalkOptions say what Walk visits. Want and Visit are needed.
-type WalkOptions struct {
+// walkOptions say what Walk visits. Want and Visit are needed.
+type walkOptions struct {
 	Path     string
 	MaxEvent int // longest single event that is wanted; default 64 MiB
-	// Want is asked as soon as phase and category of an event are known; both may be absent (0, nil). Name is asked where it said ByName.
-	Want func(phase byte, cat []byte) Interest
+	// Want is asked as soon as phase and category of an event are known; both may be absent (0, nil). Name is asked where it said byName.
+	Want func(phase byte, cat []byte) interest
 	Name func(phase byte, cat, name []byte) bool
 	// Visit sees the wanted events in the order of the text. The event is valid until it returns.
-	Visit    func(e *Walked) error
+	Visit    func(e *walked) error
 	Progress func()
 }
 
-// Micros is a number of microseconds: US and PS millionths of one more, 0 to 999 999.
-type Micros struct {
+// micros is a number of microseconds: US and PS millionths of one more, 0 to 999 999.
+type micros struct {
 	US int64
 	PS int32
 }
 
-// Walked is one event of a walk.
-type Walked struct {
+// walked is one event of a walk.
+type walked struct {
 	Phase         byte
 	Cat           []byte
 	PID, TID      []byte // as written
-	TS, Dur       Micros // relative to the base of the document
+	TS, Dur       micros // relative to the base of the document
 	HasTS, HasDur bool   // absent, unusable or beyond 292 years otherwise
 	Document      int
 
@@ -58,21 +58,21 @@ type Walked struct {
 }
 
 // Name returns the event's name, decoded.
-func (e *Walked) Name() []byte {
+func (e *walked) Name() []byte {
 	if !e.named {
 		e.named, e.name = true, textInto(&e.w.text, e.rawName)
 	}
 	return e.name
 }
 
-// Arg returns the text of an arg: a string decoded, anything else as it is written.
-func (e *Walked) Arg(key string) ([]byte, bool) {
+// arg returns the text of an arg: a string decoded, anything else as it is written.
+func (e *walked) arg(key string) ([]byte, bool) {
 	v := e.rawArg(key)
 	return textOf(v), v != nil
 }
 
 // rawArg returns an arg as it is written, nil where absent.
-func (e *Walked) rawArg(key string) []byte {
+func (e *walked) rawArg(key string) []byte {
 	if e.known == nil {
 		return findArg(&e.w.arg, e.argsText, key)
 	}
@@ -84,9 +84,9 @@ func (e *Walked) rawArg(key string) []byte {
 	return nil
 }
 
-// ArgUint returns an arg that is an integer from 0, or a string that holds one.
-func (e *Walked) ArgUint(key string) (uint64, bool) {
-	v, ok := e.Arg(key)
+// argUint returns an arg that is an integer from 0, or a string that holds one.
+func (e *walked) argUint(key string) (uint64, bool) {
+	v, ok := e.arg(key)
 	if !ok {
 		return 0, false
 	}
@@ -94,19 +94,19 @@ func (e *Walked) ArgUint(key string) (uint64, bool) {
 	return uint64(n), ok && n >= 0
 }
 
-// WalkedDocument is one of the documents of a text; most have one.
-type WalkedDocument struct {
+// walkedDocument is one of the documents of a text; most have one.
+type walkedDocument struct {
 	Array       bool
 	BaseNS      int64 // baseTimeNanoseconds, 0 where absent
 	HasBase     bool
 	Host        string
-	Distributed *DistributedInfo
+	Distributed *distributedInfo
 	Events      int64
 }
 
-// WalkResult says what a walk met.
-type WalkResult struct {
-	Documents []WalkedDocument
+// walkResult says what a walk met.
+type walkResult struct {
+	Documents []walkedDocument
 	Bytes     int64
 	Events    int64
 	Empty     int64 // {} or null
@@ -115,15 +115,15 @@ type WalkResult struct {
 	Trailing  int64 // bytes after the last document that belong to none
 }
 
-// Walk goes through the text once, front to back, and visits the events that are wanted. Unlike Scan it judges nothing: events that
+// walk goes through the text once, front to back, and visits the events that are wanted. Unlike Scan it judges nothing: events that
 // nobody wants are skipped by counting brackets, and of wrong JSON it reads what it can: a text that is cut, several documents one behind
 // another, invalid numbers, damaged events. What it left out is in the result. Errors are those of the reader, of Visit, a text that is
 // no trace at all, and an event longer than MaxEvent.
-func Walk(ctx context.Context, r io.Reader, opt WalkOptions) (*WalkResult, error) {
+func walk(ctx context.Context, r io.Reader, opt walkOptions) (*walkResult, error) {
 	if opt.MaxEvent <= 0 {
 		opt.MaxEvent = 64 << 20
 	}
-	w := &walker{ctx: ctx, r: r, opt: opt, res: &WalkResult{}, askedAt: -1}
+	w := &walker{ctx: ctx, r: r, opt: opt, res: &walkResult{}, askedAt: -1}
 	w.lex.shapes = newShapes()
 	w.lex.b = make([]byte, 0, bufferSize)
 	err := w.all()
@@ -134,24 +134,24 @@ func Walk(ctx context.Context, r io.Reader, opt WalkOptions) (*WalkResult, error
 type walker struct {
 	ctx  context.Context
 	r    io.Reader
-	opt  WalkOptions
+	opt  walkOptions
 	lex  lexer // lex.b is the window
 	base int64 // offset of the window
 	i    int   // position in the window
 	end  bool  // the window reaches the end of the text
-	res  *WalkResult
+	res  *walkResult
 	f    fields
-	e    Walked
+	e    walked
 	arg  lexer  // for args
 	text []byte // room for a name that is decoded
 
 	askedAt int64 // offset of the event that Want was asked about last
-	answer  Interest
+	answer  interest
 }
 
 func (w *walker) offset(i int) int64 { return w.base + int64(i) }
 
-func (w *walker) doc() *WalkedDocument { return &w.res.Documents[len(w.res.Documents)-1] }
+func (w *walker) doc() *walkedDocument { return &w.res.Documents[len(w.res.Documents)-1] }
 
 // fill drops the window before keep and reads on. It reports false at the end of the text.
 func (w *walker) fill(keep int) (bool, error) {
@@ -230,7 +230,7 @@ func (w *walker) all() error {
 			return fault.Formatf(w.opt.Path, w.offset(w.i), "the file holds only white space, expected Chrome trace JSON")
 		case c == '[' || c == '{':
 			w.i++
-			w.res.Documents = append(w.res.Documents, WalkedDocument{Array: c == '['})
+			w.res.Documents = append(w.res.Documents, walkedDocument{Array: c == '['})
 			if err := w.document(c); err != nil {
 				return err
 			}

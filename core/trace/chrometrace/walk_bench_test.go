@@ -31,15 +31,15 @@ func BenchmarkWalk(b *testing.B) {
 	}
 	for b.Loop() {
 		kernels := 0
-		_, err := Walk(context.Background(), bytes.NewReader(raw), WalkOptions{
-			Want: func(_ byte, cat []byte) Interest {
+		_, err := walk(context.Background(), bytes.NewReader(raw), walkOptions{
+			Want: func(_ byte, cat []byte) interest {
 				if string(cat) == "kernel" {
-					return Take
+					return take
 				}
-				return Pass
+				return pass
 			},
-			Visit: func(e *Walked) error {
-				if _, ok := e.ArgUint("correlation"); ok {
+			Visit: func(e *walked) error {
+				if _, ok := e.argUint("correlation"); ok {
 					kernels++
 				}
 				return nil

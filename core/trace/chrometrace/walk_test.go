@@ -69,27 +69,27 @@ func TestSkippingEightBytesAtATimeIsSkippingOne(t *testing.T) {
 }
 
 // collect walks a text and says what was visited.
-func collect(t testing.TB, text []byte, pieces bool) ([]string, *WalkResult) {
+func collect(t testing.TB, text []byte, pieces bool) ([]string, *walkResult) {
 	t.Helper()
 	var seen []string
 	var r interface{ Read([]byte) (int, error) } = bytes.NewReader(text)
 	if pieces {
 		r = iotest.HalfReader(iotest.DataErrReader(r))
 	}
-	res, err := Walk(context.Background(), r, WalkOptions{
+	res, err := walk(context.Background(), r, walkOptions{
 		Path: "t.json",
-		Want: func(phase byte, cat []byte) Interest {
+		Want: func(phase byte, cat []byte) interest {
 			switch {
 			case phase == 'X' && string(cat) == "kernel":
-				return Take
+				return take
 			case phase == 'X' && string(cat) == "cuda_runtime":
-				return ByName
+				return byName
 			}
-			return Pass
+			return pass
 		},
 		Name: func(_ byte, _, name []byte) bool { return bytes.Contains(name, []byte("Launch")) },
-		Visit: func(e *Walked) error {
-			c, _ := e.Arg("correlation")
+		Visit: func(e *walked) error {
+			c, _ := e.arg("correlation")
 			seen = append(seen, fmt.Sprintf("%s %s %s %s %v %v %s", e.Cat, e.Name(), e.PID, e.TID, e.TS, e.Dur, c))
 			return nil
 		},
@@ -116,10 +116,10 @@ func byEvents(t testing.TB, text []byte) []string {
 		return phase == 'X' && (string(cat) == "kernel" || string(cat) == "cuda_runtime" && bytes.Contains(name, []byte("Launch")))
 	}, func(e *Event) error {
 		c, _ := e.Arg("correlation")
-		us := func(i Instant, base int64) Micros {
-			return Micros{(i.NS - base) / 1000, int32((i.NS-base)%1000)*1000 + i.PS}
+		us := func(i Instant, base int64) micros {
+			return micros{(i.NS - base) / 1000, int32((i.NS-base)%1000)*1000 + i.PS}
 		}
-		seen = append(seen, fmt.Sprintf("%s %s %s %s %v %v %s", e.Cat, e.Name, e.Process.PID, e.TID, us(e.Start, tr.BaseNS), Micros{e.DurationPS / 1e6, int32(e.DurationPS % 1e6)}, c))
+		seen = append(seen, fmt.Sprintf("%s %s %s %s %v %v %s", e.Cat, e.Name, e.Process.PID, e.TID, us(e.Start, tr.BaseNS), micros{e.DurationPS / 1e6, int32(e.DurationPS % 1e6)}, c))
 		return nil
 	})
 	if err != nil {
@@ -206,21 +206,21 @@ func TestWantIsAskedOnceAnEvent(t *testing.T) {
 		fmt.Fprintf(&text, `{"ph":"X","cat":"gpu_memcpy","name":"copy","ts":%d,"args":{"a":"%s"}},`, n, strings.Repeat("x", 100_000))
 	}
 	text.WriteString("{}]")
-	for _, interest := range []Interest{Pass, ByName, Take} {
+	for _, wanted := range []interest{pass, byName, take} {
 		asked := 0
-		_, err := Walk(context.Background(), bytes.NewReader(text.Bytes()), WalkOptions{
-			Path: "t.json", Want: func(byte, []byte) Interest { asked++; return interest }, Name: func(byte, []byte, []byte) bool { return false },
-			Visit: func(*Walked) error { return nil },
+		_, err := walk(context.Background(), bytes.NewReader(text.Bytes()), walkOptions{
+			Path: "t.json", Want: func(byte, []byte) interest { asked++; return wanted }, Name: func(byte, []byte, []byte) bool { return false },
+			Visit: func(*walked) error { return nil },
 		})
 		if err != nil || asked != events {
-			t.Errorf("interest %d: asked %d times about %d events, %v", interest, asked, events, err)
+			t.Errorf("wanted %d: asked %d times about %d events, %v", wanted, asked, events, err)
 		}
 	}
 }
 
 func TestWalkRefusesLongEvents(t *testing.T) {
 	text := `[{"ph":"X","name":"` + strings.Repeat("x", 5<<20) + `"}]`
-	_, err := Walk(context.Background(), strings.NewReader(text), WalkOptions{MaxEvent: 2 << 20, Want: func(byte, []byte) Interest { return Pass }})
+	_, err := walk(context.Background(), strings.NewReader(text), walkOptions{MaxEvent: 2 << 20, Want: func(byte, []byte) interest { return pass }})
 	if !fault.Is(err, fault.Limit) {
 		t.Errorf("got %v", err)
 	}
@@ -234,15 +234,15 @@ func FuzzWalk(f *testing.F) {
 		if len(text) > 1<<16 {
 			return
 		}
-		walk := func(pieces bool) (int, *WalkResult, error) {
+		walk := func(pieces bool) (int, *walkResult, error) {
 			n := 0
 			var r interface{ Read([]byte) (int, error) } = bytes.NewReader(text)
 			if pieces {
 				r = iotest.OneByteReader(r)
 			}
-			res, err := Walk(context.Background(), r, WalkOptions{
-				Path: "t", Want: func(byte, []byte) Interest { return Take },
-				Visit: func(e *Walked) error { n++; _, _ = e.ArgUint("correlation"); return nil },
+			res, err := walk(context.Background(), r, walkOptions{
+				Path: "t", Want: func(byte, []byte) interest { return take },
+				Visit: func(e *walked) error { n++; _, _ = e.argUint("correlation"); return nil },
 			})
 			return n, res, err
 		}

@@ -59,7 +59,7 @@ func (w *walker) element() error {
 			return w.e.visitErr
 		case anotherList:
 			w.res.Truncated = true
-			w.res.Documents = append(w.res.Documents, WalkedDocument{})
+			w.res.Documents = append(w.res.Documents, walkedDocument{})
 			if len(w.res.Documents) > maxDocuments {
 				return w.document('{')
 			}
@@ -171,7 +171,7 @@ func (w *walker) event(i int) int {
 		w.res.Empty++
 		return i + 1
 	}
-	interest, asked := Take, false
+	interest, asked := take, false
 	for {
 		if b[i] != '"' {
 			return badAt(i)
@@ -219,15 +219,15 @@ func (w *walker) event(i int) int {
 		}
 		if which != noField {
 			f.at[which] = span{int32(v), int32(i)}
-			if interest != Pass && (which == fieldCat || which == fieldPh || which == fieldName) {
+			if interest != pass && (which == fieldCat || which == fieldPh || which == fieldName) {
 				if !asked && f.at[fieldCat].set() && f.at[fieldPh].set() {
 					asked = true
 					interest = w.ask(start)
 				}
-				if asked && interest == ByName && f.at[fieldName].set() {
+				if asked && interest == byName && f.at[fieldName].set() {
 					interest = w.byName()
 				}
-				if interest == Pass {
+				if interest == pass {
 					s := skipper{open: '{', close: '}', depth: 1}
 					if i = s.run(b, i); i >= 0 {
 						w.count()
@@ -257,7 +257,7 @@ func (w *walker) event(i int) int {
 			if !asked {
 				interest = w.ask(start)
 			}
-			if interest != Pass {
+			if interest != pass {
 				w.lex.shapes.learn(&w.lex, start, i)
 			}
 			return w.whole(interest, i)
@@ -268,7 +268,7 @@ func (w *walker) event(i int) int {
 }
 
 // ask asks Want about the event at i, once: an event that the window cuts is read again.
-func (w *walker) ask(i int) Interest {
+func (w *walker) ask(i int) interest {
 	if at := w.offset(i); at != w.askedAt {
 		b, f := w.lex.b, &w.f
 		w.askedAt, w.answer = at, w.opt.Want(f.phase(b), textOf(f.at[fieldCat].of(b)))
@@ -277,23 +277,23 @@ func (w *walker) ask(i int) Interest {
 }
 
 // whole counts an event that was read to its end, and visits it where it is wanted.
-func (w *walker) whole(interest Interest, end int) int {
+func (w *walker) whole(interest interest, end int) int {
 	w.count()
-	if interest == ByName {
+	if interest == byName {
 		interest = w.byName()
 	}
-	if interest == Take && !w.visit() {
+	if interest == take && !w.visit() {
 		return failed
 	}
 	return end
 }
 
-func (w *walker) byName() Interest {
+func (w *walker) byName() interest {
 	b, f := w.lex.b, &w.f
 	if w.opt.Name(f.phase(b), textOf(f.at[fieldCat].of(b)), textOf(f.at[fieldName].of(b))) {
-		return Take
+		return take
 	}
-	return Pass
+	return pass
 }
 
 func (w *walker) count() {
@@ -304,15 +304,15 @@ func (w *walker) count() {
 // visit hands the event over. It reports false on an error.
 func (w *walker) visit() bool {
 	b, f, e := w.lex.b, &w.f, &w.e
-	*e = Walked{
+	*e = walked{
 		Phase: f.phase(b), Cat: textOf(f.at[fieldCat].of(b)), PID: f.at[fieldPID].of(b), TID: f.at[fieldTID].of(b),
 		Document: len(w.res.Documents) - 1, rawName: f.at[fieldName].of(b), argsText: f.at[fieldArgs].of(b), known: e.known, w: w,
 	}
 	if ts := parseNumber(f.at[fieldTS].of(b)); f.at[fieldTS].set() && ts.ok {
-		e.TS, e.HasTS = Micros{ts.us, ts.ps}, true
+		e.TS, e.HasTS = micros{ts.us, ts.ps}, true
 	}
 	if dur := parseNumber(f.at[fieldDur].of(b)); f.at[fieldDur].set() && dur.ok {
-		e.Dur, e.HasDur = Micros{dur.us, dur.ps}, true
+		e.Dur, e.HasDur = micros{dur.us, dur.ps}, true
 	}
 	e.visitErr = w.opt.Visit(e)
 	return e.visitErr == nil

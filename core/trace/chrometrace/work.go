@@ -112,7 +112,7 @@ func readWork(j *job.Job, path string, opt work.Options) (*work.Found, error) {
 // Work reads what devices did from a stream of Chrome JSON, in every shape that recorders and viewers write.
 func Work(ctx context.Context, r io.Reader, path string, opt work.Options, progress func()) (*work.Found, error) {
 	c := &workReader{g: work.New(path, opt), other: work.New(path, opt), classes: map[string]class{}, names: map[*work.Found]*spelledNames{}}
-	res, err := Walk(ctx, r, WalkOptions{
+	res, err := walk(ctx, r, walkOptions{
 		Path: path, MaxEvent: 16 << 20, Want: c.want, Name: c.wantName, Visit: c.visit, Progress: progress,
 	})
 	if err != nil {
@@ -133,7 +133,7 @@ func Work(ctx context.Context, r io.Reader, path string, opt work.Options, progr
 type worked struct{ *work.Found }
 
 // report says what the walk left out.
-func (g *worked) report(res *WalkResult) {
+func (g *worked) report(res *walkResult) {
 	l := &g.Losses
 	l.Events, l.Skipped = res.Events, res.Skipped
 	l.Documents = int64(max(0, len(res.Documents)-1))
@@ -172,38 +172,38 @@ func (c *workReader) class(cat []byte) class {
 	return k
 }
 
-func (c *workReader) want(phase byte, cat []byte) Interest {
+func (c *workReader) want(phase byte, cat []byte) interest {
 	switch phase {
 	case 'M':
-		return Take
+		return take
 	case 'X', 'B', 'E':
 	default:
-		return Pass
+		return pass
 	}
 	k := c.class(cat)
 	if k != unknownClass && c.other != nil {
 		c.other = nil // a profiler's file
 	}
 	if phase != 'X' { // what a thread begins and ends belongs together, wanted or not
-		return Take
+		return take
 	}
 	switch k {
 	case kernelClass, hostMark, deviceMark:
-		return Take
+		return take
 	case copyClass:
 		if c.g.Options.Copies {
-			return Take
+			return take
 		}
 		c.g.Losses.Copies++
-		return Pass
+		return pass
 	case runtimeClass, operatorClass:
-		return ByName
+		return byName
 	case unknownClass:
 		if c.other != nil {
-			return Take
+			return take
 		}
 	}
-	return Pass
+	return pass
 }
 
 func (c *workReader) wantName(_ byte, cat, name []byte) bool {
@@ -213,7 +213,7 @@ func (c *workReader) wantName(_ byte, cat, name []byte) bool {
 	return bytes.Contains(name, []byte("aunch")) || c.g.Options.Copies && bytes.Contains(name, []byte("Mem"))
 }
 
-func (c *workReader) visit(e *Walked) error {
+func (c *workReader) visit(e *walked) error {
 	if e.Phase == 'M' {
 		return c.metadata(e)
 	}
@@ -283,7 +283,7 @@ type spelledName struct {
 }
 
 // nameOf numbers the name of a kernel.
-func (c *workReader) nameOf(g *work.Found, e *Walked) (uint32, error) {
+func (c *workReader) nameOf(g *work.Found, e *walked) (uint32, error) {
 	s := c.lastNames
 	if c.namesOf != g {
 		if s = c.names[g]; s == nil {
@@ -324,14 +324,14 @@ func (c *workReader) nameOf(g *work.Found, e *Walked) (uint32, error) {
 }
 
 // correlation is the id that a kernel shares with the call that launched it; 0 where it has none.
-func correlation(e *Walked) uint32 {
-	n, _ := e.ArgUint("correlation")
+func correlation(e *walked) uint32 {
+	n, _ := e.argUint("correlation")
 	return uint32(n)
 }
 
 // blocks is how many thread blocks a kernel has, of its arg "grid": [x, y, z]; 0 where it has none that can be read.
-func blocks(e *Walked) uint32 {
-	text, _ := e.Arg("grid")
+func blocks(e *walked) uint32 {
+	text, _ := e.arg("grid")
 	product, n, numbers := uint64(1), uint64(0), 0
 	digit := false
 	for _, c := range text {
@@ -355,7 +355,7 @@ func blocks(e *Walked) uint32 {
 }
 
 // lane finds the stream of an event.
-func (c *workReader) lane(g *work.Found, e *Walked) (uint16, error) {
+func (c *workReader) lane(g *work.Found, e *walked) (uint16, error) {
 	if c.lastOf == g && c.lastDoc == e.Document && bytes.Equal(c.lastPID, e.PID) && bytes.Equal(c.lastTID, e.TID) {
 		return c.lastLane, nil
 	}
@@ -373,7 +373,7 @@ func (c *workReader) lane(g *work.Found, e *Walked) (uint16, error) {
 }
 
 // metadata keeps the names of processes and threads.
-func (c *workReader) metadata(e *Walked) error {
+func (c *workReader) metadata(e *walked) error {
 	for _, g := range []*work.Found{c.g, c.other} {
 		if g == nil || len(e.PID) == 0 {
 			continue
@@ -384,7 +384,7 @@ func (c *workReader) metadata(e *Walked) error {
 		}
 		proc := &g.Processes[p]
 		text := func(key string) string {
-			v, _ := e.Arg(key)
+			v, _ := e.arg(key)
 			return string(v[:min(len(v), 1<<10)])
 		}
 		switch string(e.Name()) {
@@ -406,7 +406,7 @@ func (c *workReader) metadata(e *Walked) error {
 }
 
 // half keeps the begin or end of an event until all were read: the two need not stand in order.
-func (c *workReader) half(g *work.Found, k class, e *Walked) error {
+func (c *workReader) half(g *work.Found, k class, e *walked) error {
 	if k == runtimeClass || k == operatorClass {
 		k = uselessClass
 	}

@@ -17,7 +17,7 @@ const rankStep = 100_000_000
 var gpuText = lazyregexp.New(`\bGPU \d+$`)
 
 // describe says of every process which rank and device it is. Processes of one rank share correlation ids.
-func (g *worked) describe(res *WalkResult) error {
+func (g *worked) describe(res *walkResult) error {
 	base := int64(0) // of a document that was cut before it said so: that of another one
 	for d := len(res.Documents) - 1; d >= 0; d-- {
 		if res.Documents[d].HasBase {

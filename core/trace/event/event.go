@@ -78,14 +78,14 @@ func (s *Span) Before(o *Span) bool {
 	return s.Line < o.Line
 }
 
-// Names gives small numbers to strings, in order of first appearance.
-type Names struct {
+// names gives small numbers to strings, in order of first appearance.
+type names struct {
 	list []string
 	ids  map[string]int32
 }
 
-// ID returns the number of a name. The string is copied, so it may alias a buffer.
-func (n *Names) ID(name string) int32 {
+// id returns the number of a name. The string is copied, so it may alias a buffer.
+func (n *names) id(name string) int32 {
 	if id, ok := n.ids[name]; ok {
 		return id
 	}
@@ -99,13 +99,5 @@ func (n *Names) ID(name string) int32 {
 	return id
 }
 
-// Name returns the name behind a number, "" for a number never given.
-func (n *Names) Name(id int32) string {
-	if id < 0 || int(id) >= len(n.list) {
-		return ""
-	}
-	return n.list[id]
-}
-
 // All returns the names by number.
-func (n *Names) All() []string { return n.list }
+func (n *names) All() []string { return n.list }

@@ -29,11 +29,11 @@ func TestKindsHaveExactlyOneRule(t *testing.T) {
 }
 
 func TestNamesKeepTheirNumbersAndCopyTheirStrings(t *testing.T) {
-	var n Names
+	var n names
 	buf := []byte("alpha")
-	a := n.ID(string(buf))
-	b := n.ID("beta")
-	if a == b || n.ID("alpha") != a || n.Name(b) != "beta" || n.Name(-1) != "" || n.Name(2) != "" {
+	a := n.id(string(buf))
+	b := n.id("beta")
+	if a == b || n.id("alpha") != a || n.All()[b] != "beta" || len(n.All()) != 2 {
 		t.Errorf("names: %v", n.All())
 	}
 }
@@ -52,7 +52,7 @@ func TestTableCountsWhatItDoesNotKeepAndSortsParentsFirst(t *testing.T) {
 	}
 	tab.SortByStart()
 	cols := map[string]Column{}
-	for _, c := range tab.Columns() {
+	for _, c := range tab.columns() {
 		cols[c.Name] = c
 		if len(c.I32)+len(c.I64) != 3 {
 			t.Errorf("column %s has %d values", c.Name, len(c.I32)+len(c.I64))

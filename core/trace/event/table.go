@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// DefaultRows is how many rows a Table takes unless told otherwise: 16 Mi rows, 576 MiB of columns when full.
-const DefaultRows = 16 << 20
+// defaultRows is how many rows a Table takes unless told otherwise: 16 Mi rows, 576 MiB of columns when full.
+const defaultRows = 16 << 20
 
 // Row is one event of a timeline.
 type Row struct {
@@ -20,7 +20,7 @@ type Row struct {
 
 // Table holds events as columns, up to a limit; rows beyond it are counted, not kept.
 type Table struct {
-	Names   Names // dictionary of the name column
+	Names   names // dictionary of the name column
 	Dropped int64 // rows beyond the limit
 
 	limit             int
@@ -32,10 +32,10 @@ type Table struct {
 	count             []int64
 }
 
-// NewTable returns an empty table of at most rows rows; rows <= 0 means DefaultRows.
+// NewTable returns an empty table of at most rows rows; rows <= 0 means defaultRows.
 func NewTable(rows int) *Table {
 	if rows <= 0 {
-		rows = DefaultRows
+		rows = defaultRows
 	}
 	return &Table{limit: rows}
 }
@@ -52,7 +52,7 @@ func (t *Table) Append(r Row) bool {
 	t.node = append(t.node, r.Node)
 	t.plane = append(t.plane, r.Plane)
 	t.line = append(t.line, r.Line)
-	t.name = append(t.name, t.Names.ID(r.Name))
+	t.name = append(t.name, t.Names.id(r.Name))
 	t.startNS = append(t.startNS, r.StartNS)
 	t.startPS = append(t.startPS, r.StartPS)
 	t.durationPS = append(t.durationPS, r.DurationPS)
@@ -68,8 +68,8 @@ type Column struct {
 	Dictionary []string
 }
 
-// Columns returns the columns in their fixed order. They alias the table.
-func (t *Table) Columns() []Column {
+// columns returns the columns in their fixed order. They alias the table.
+func (t *Table) columns() []Column {
 	return []Column{
 		{Name: "node", I32: t.node},
 		{Name: "plane", I32: t.plane},
@@ -84,7 +84,7 @@ func (t *Table) Columns() []Column {
 
 // Column returns the column of a name, an empty one where there is none.
 func (t *Table) Column(name string) Column {
-	for _, c := range t.Columns() {
+	for _, c := range t.columns() {
 		if c.Name == name {
 			return c
 		}

@@ -35,8 +35,8 @@ func Of(head []byte) *source.Format {
 	return nil
 }
 
-// Likely is Of, with the format whose reader says best what is wrong where a file is damaged. Files of other kinds are refused by name.
-func Likely(path string, head []byte) (*source.Format, error) {
+// likely is Of, with the format whose reader says best what is wrong where a file is damaged. Files of other kinds are refused by name.
+func likely(path string, head []byte) (*source.Format, error) {
 	if f := Of(head); f != nil {
 		return f, nil
 	}
@@ -46,13 +46,13 @@ func Likely(path string, head []byte) (*source.Format, error) {
 			return f, nil
 		}
 	}
-	return nil, kind.Refuse(path, Expected)
+	return nil, kind.Refuse(path, expected)
 }
 
 // OfWhole tells the format of JSON whose first bytes do not tell by reading all of it: nil where it is JSON of another kind, an error where it
 // is damaged, so that nobody can tell.
 func OfWhole(ctx context.Context, path string, head []byte) (*source.Format, error) {
-	f, err := Likely(path, head)
+	f, err := likely(path, head)
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +73,8 @@ func OfWhole(ctx context.Context, path string, head []byte) (*source.Format, err
 	return f, nil
 }
 
-// Expected names what a reader of traces expects.
-const Expected = "an XSpace (.xplane.pb) or Chrome / Kineto JSON trace"
+// expected names what a reader of traces expects.
+const expected = "an XSpace (.xplane.pb) or Chrome / Kineto JSON trace"
 
 // ForWork returns the format whose reader of work takes a file: that which can be read only once, and what is not known for certain, goes
 // to the one that reads streams.
@@ -94,7 +94,7 @@ func ForWork(ctx context.Context, path string) (*source.Format, error) {
 		return f, nil
 	}
 	if kind := format.Of(head); kind.Known() && kind != format.Empty || kind == format.Binary {
-		return nil, kind.Refuse(path, Expected)
+		return nil, kind.Refuse(path, expected)
 	}
 	return stream, nil
 }
@@ -123,8 +123,8 @@ func ByName(name string) *source.Format {
 	return nil
 }
 
-// Head reads the first bytes of an open file, as many as Of should see.
-func Head(src *file.Source) ([]byte, error) {
+// head reads the first bytes of an open file, as many as Of should see.
+func head(src *file.Source) ([]byte, error) {
 	head := make([]byte, min(src.Size(), format.HeadBytes))
 	if n, err := src.ReadAt(head, 0); err != nil && n < len(head) {
 		return nil, err
@@ -142,13 +142,13 @@ func Open(ctx context.Context, path string, salvage bool) (src *file.Source, sai
 	if err != nil {
 		return nil, nil, err
 	}
-	head, err := Head(src)
+	head, err := head(src)
 	if err != nil {
 		src.Close()
 		return nil, nil, err
 	}
 	var f source.Salvager
-	if of, err := Likely(src.Path(), head); err == nil { // else its reader refuses it
+	if of, err := likely(src.Path(), head); err == nil { // else its reader refuses it
 		f = of.Salvage
 	}
 	out, said, err := source.Salvage(ctx, src, cut, f)
@@ -161,11 +161,11 @@ func Open(ctx context.Context, path string, salvage bool) (src *file.Source, sai
 
 // Scan tells which format an open file is of and scans it.
 func Scan(ctx context.Context, src *file.Source, opt source.ScanOptions) (source.Trace, *source.Format, error) {
-	head, err := Head(src)
+	head, err := head(src)
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := Likely(src.Path(), head)
+	f, err := likely(src.Path(), head)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/testing/listtest"
 	"github.com/prlx-go/prlx/core/trace/chrometrace"
-	"github.com/prlx-go/prlx/core/trace/listtest"
 	"github.com/prlx-go/prlx/core/trace/source"
 	"github.com/prlx-go/prlx/core/trace/xspace"
 )
@@ -47,7 +47,7 @@ func TestAFormatIsRecognisedByItsContent(t *testing.T) {
 		if got := Of([]byte(c.head)); got != c.of {
 			t.Errorf("%s: Of gives %+v, want %+v", c.what, got, c.of)
 		}
-		got, err := Likely("a", []byte(c.head))
+		got, err := likely("a", []byte(c.head))
 		if got != c.likely || (err == nil) != (c.likely != nil) || err != nil && !fault.Is(err, fault.Format) {
 			t.Errorf("%s: Likely gives %+v and %v, want %+v", c.what, got, err, c.likely)
 		}

@@ -71,16 +71,6 @@ func (m *Module) Op(name string) *Op {
 	return &m.Ops[i]
 }
 
-// Participant returns the participant (replica*Partitions+partition) that runs on a global device id.
-func (m *Module) Participant(deviceID int64) (int64, bool) {
-	for i, d := range m.Devices {
-		if d == deviceID {
-			return int64(i), true
-		}
-	}
-	return 0, false
-}
-
 // opcodes maps the spelling of an HLO opcode to what it does. Async wrappers and fusions are resolved by what they call.
 var opcodes = map[string]struct {
 	kind  event.Kind

@@ -14,7 +14,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 	"github.com/prlx-go/prlx/core/trace/event"
 )
 
@@ -103,7 +103,7 @@ func TestRealModulesOfJAXOnCPU(t *testing.T) {
 		if want := []int64{0, 2048, 4096, 6144}; !slices.Equal(m.Devices, want) || m.Replicas != 1 || m.Partitions != 4 {
 			t.Errorf("%s: %d replicas, %d partitions, devices %v, want %v", name, m.Replicas, m.Partitions, m.Devices, want)
 		}
-		if p, ok := m.Participant(4096); !ok || p != 2 {
+		if p, ok := m.participant(4096); !ok || p != 2 {
 			t.Errorf("%s: device 4096 is participant %d, %v", name, p, ok)
 		}
 		if base := m.Name + "("; !strings.HasPrefix(name, base) {
@@ -340,4 +340,14 @@ func FuzzRead(f *testing.F) {
 			_, _ = m.Transfers(o)
 		}
 	})
+}
+
+// participant returns the participant (replica*Partitions+partition) that runs on a global device id.
+func (m *Module) participant(deviceID int64) (int64, bool) {
+	for i, d := range m.Devices {
+		if d == deviceID {
+			return int64(i), true
+		}
+	}
+	return 0, false
 }

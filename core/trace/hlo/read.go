@@ -15,7 +15,7 @@ import (
 
 // Limits for hostile or absurd modules; each is far above anything a compiler emits.
 const (
-	MaxBytes   = 4 << 30 // of one HloProto
+	maxBytes   = 4 << 30 // of one HloProto
 	maxOps     = 1 << 18 // collectives and wrappers of one module
 	maxName    = 1 << 16 // bytes of a name or opcode
 	maxField   = 1 << 24 // bytes of one list of groups or of device ids
@@ -60,7 +60,7 @@ const sendRecvPairs = "_xla_send_recv_source_target_pairs"
 
 // Read reads bytes [off, end) of src as an HloProto.
 func Read(ctx context.Context, src *file.Source, off, end int64) (*Module, error) {
-	if end-off > MaxBytes {
+	if end-off > maxBytes {
 		return nil, &fault.Error{Kind: fault.Limit, Path: src.Path(), Offset: off, Msg: "hlo: a module of " +
 			strconv.FormatInt(end-off, 10) + " bytes; the limit is 4 GiB"}
 	}

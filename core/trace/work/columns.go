@@ -18,8 +18,8 @@ type Column[T any] struct {
 	N      int
 }
 
-// Add appends a value.
-func (c *Column[T]) Add(v T) {
+// add appends a value.
+func (c *Column[T]) add(v T) {
 	if c.N&(blockRows-1) == 0 {
 		c.Blocks = append(c.Blocks, make([]T, 0, blockRows))
 	}
@@ -49,8 +49,8 @@ type Rows struct {
 // Len is the number of kernels.
 func (r *Rows) Len() int { return r.Name.N }
 
-// Add appends a kernel.
-func (r *Rows) Add(name uint32, startPS, durPS int64, lane uint16, corr, blocks uint32) {
+// add appends a kernel.
+func (r *Rows) add(name uint32, startPS, durPS int64, lane uint16, corr, blocks uint32) {
 	ns := durationNS(durPS)
 	short := uint32(math.MaxUint32)
 	if ns < math.MaxUint32 {
@@ -63,15 +63,15 @@ func (r *Rows) Add(name uint32, startPS, durPS int64, lane uint16, corr, blocks 
 	}
 	if blocks > 0 || r.Blocks.N > 0 {
 		for r.Blocks.N < r.Name.N {
-			r.Blocks.Add(0)
+			r.Blocks.add(0)
 		}
-		r.Blocks.Add(blocks)
+		r.Blocks.add(blocks)
 	}
-	r.Name.Add(name)
-	r.Start.Add(startPS)
-	r.Dur.Add(short)
-	r.Lane.Add(lane)
-	r.Corr.Add(corr)
+	r.Name.add(name)
+	r.Start.add(startPS)
+	r.Dur.add(short)
+	r.Lane.add(lane)
+	r.Corr.add(corr)
 }
 
 // durationNS rounds to the nearest ns; a negative duration is none.

@@ -139,7 +139,7 @@ func (g *Found) Numbered(name uint32, startPS, durPS int64, lane uint16, corr, b
 	if g.Rows.Len() >= g.Options.MaxKernels {
 		return fault.New(fault.Limit, "more than %d kernels", g.Options.MaxKernels).WithPath(g.Path).WithHint("cut the trace to a shorter time, or raise the limit")
 	}
-	g.Rows.Add(name, startPS, durPS, lane, corr, blocks)
+	g.Rows.add(name, startPS, durPS, lane, corr, blocks)
 	g.Lanes[lane].Rows++
 	return nil
 }
@@ -195,9 +195,9 @@ func (g *Found) Launch(atPS int64, corr uint32, proc uint16, graph bool) {
 		g.Losses.LostLaunches++
 		return
 	}
-	g.Launches.At.Add(atPS)
-	g.Launches.Corr.Add(corr)
-	g.Launches.Process.Add(proc)
+	g.Launches.At.add(atPS)
+	g.Launches.Corr.add(corr)
+	g.Launches.Process.add(proc)
 	if graph {
 		if len(g.Launches.Graph) < MaxGraphs {
 			g.Launches.Graph[GraphKey{proc, corr}] = true

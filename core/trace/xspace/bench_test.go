@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 	"github.com/prlx-go/prlx/core/trace/clock"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
 )
 
 // benchSource is one node's file of about 30 MB in memory: eight devices, 120_000 events each.
@@ -48,7 +48,7 @@ func cpuTime(b *testing.B) time.Duration {
 }
 
 // driftEdit maps every device line with a map of one knot per 100 ms, as snapshots give.
-func driftEdit(b *testing.B, s *Space) *Edit {
+func driftEdit(b *testing.B, s *Space) *spaceEdit {
 	b.Helper()
 	var knots []clock.Knot
 	for i := range int64(200) {
@@ -59,11 +59,11 @@ func driftEdit(b *testing.B, s *Space) *Edit {
 	if err != nil {
 		b.Fatal(err)
 	}
-	e := &Edit{Planes: make([]PlaneEdit, len(s.Planes))}
+	e := &spaceEdit{Planes: make([]planeEdit, len(s.Planes))}
 	for i := range s.Planes {
-		e.Planes[i].Lines = make([]LineEdit, len(s.Planes[i].Lines))
+		e.Planes[i].Lines = make([]lineEdit, len(s.Planes[i].Lines))
 		for k := range s.Planes[i].Lines {
-			e.Planes[i].Lines[k] = LineEdit{Cursor: m.Cursor(0), TimestampNS: ptr(int64(5_000_000))}
+			e.Planes[i].Lines[k] = lineEdit{Cursor: m.Cursor(0), TimestampNS: ptr(int64(5_000_000))}
 		}
 	}
 	return e
@@ -102,7 +102,7 @@ func BenchmarkRewrite(b *testing.B) {
 	b.ReportAllocs()
 	defer cpuSpeed(b, src)()
 	for b.Loop() {
-		if err := Rewrite(context.Background(), src, s, e, sizes, io.Discard); err != nil {
+		if err := rewrite(context.Background(), src, s, e, sizes, io.Discard); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -120,7 +120,7 @@ func BenchmarkAllPasses(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := Rewrite(context.Background(), src, s, e, sizes, io.Discard); err != nil {
+		if err := rewrite(context.Background(), src, s, e, sizes, io.Discard); err != nil {
 			b.Fatal(err)
 		}
 	}

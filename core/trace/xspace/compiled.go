@@ -18,7 +18,7 @@ import (
 // recorded has a line of operations, as TPU planes have.
 func kindOf(p *Plane) string {
 	switch {
-	case strings.HasPrefix(p.Name, PlaneHostCPU):
+	case strings.HasPrefix(p.Name, planeHostCPU):
 		return aligned.PlaneHost
 	case strings.HasPrefix(p.Name, "/device:TPU:"):
 		return aligned.PlaneOperations
@@ -60,7 +60,7 @@ func holdsExecutions(kind string, l *Line) bool {
 // the chip (5) and of the core (6). Where the two differ it is not known which of them programs mean.
 func globalID(p *Plane) (int64, bool) {
 	st := p.Stat("core_details")
-	if st == nil || st.Kind != StatBytes || int64(len(st.Bytes)) != st.Length {
+	if st == nil || st.Kind != statBytes || int64(len(st.Bytes)) != st.Length {
 		return 0, false
 	}
 	var id [2]int64
@@ -97,7 +97,7 @@ func (p *Plane) executions(to *source.Process) {
 }
 
 // Part returns a view of some planes, under the names that they had in the recording.
-func (s *Space) Part(planes []int, names []string) source.Compiled { return s.Only(planes, names) }
+func (s *Space) Part(planes []int, names []string) source.Compiled { return s.only(planes, names) }
 
 // maxModules is how many compiled programs of a trace are read for their collectives.
 const maxModules = 1 << 14
@@ -107,7 +107,7 @@ func (s *Space) Programs(ctx context.Context, src *file.Source, warn func(string
 	x := &programReader{src: src, warn: warn}
 	for i := range s.Planes {
 		p := &s.Planes[i]
-		if !strings.HasPrefix(p.Name, PlaneMetadata) {
+		if !strings.HasPrefix(p.Name, planeMetadata) {
 			continue
 		}
 		if err := EventMetadata(ctx, src, p, func(m *EventMeta) error { return x.entry(ctx, m) }); err != nil {
@@ -128,7 +128,7 @@ type programReader struct {
 func (x *programReader) entry(ctx context.Context, m *EventMeta) error {
 	for i := range m.Stats {
 		st := &m.Stats[i]
-		if st.Kind != StatBytes || !strings.EqualFold(st.Name, "Hlo Proto") && !strings.EqualFold(st.Name, "hlo_proto") {
+		if st.Kind != statBytes || !strings.EqualFold(st.Name, "Hlo Proto") && !strings.EqualFold(st.Name, "hlo_proto") {
 			continue
 		}
 		if x.count++; x.count > maxModules {
@@ -187,7 +187,7 @@ func ProgramOf(m *EventMeta) (id int64, ok bool) {
 }
 
 // programsOfEvents returns the program id of each candidate's event metadata, where it is kept there and not with the events.
-func programsOfEvents(ctx context.Context, src *file.Source, p *Plane, only *IDSet) (map[int64]int64, error) {
+func programsOfEvents(ctx context.Context, src *file.Source, p *Plane, only *idSet) (map[int64]int64, error) {
 	out := map[int64]int64{}
 	err := EventMetadata(ctx, src, p, func(m *EventMeta) error {
 		if !only.Has(m.ID) {
@@ -221,11 +221,11 @@ func facts(e *Event, o *source.Operation) {
 }
 
 // idBits reads an id, which producers write as int64 or uint64 and which may be negative in the one and huge in the other.
-func idBits(st *Stat) (int64, bool) {
+func idBits(st *xStat) (int64, bool) {
 	switch st.Kind {
-	case StatInt:
+	case statInt:
 		return st.Int, true
-	case StatUint:
+	case statUint:
 		return int64(st.Uint), true
 	}
 	v, ok := st.Integer()

@@ -11,16 +11,16 @@ import (
 
 // What Rewrite changes; the types are those of source.
 type (
-	Edit      = source.Edit
-	PlaneEdit = source.PlaneEdit
-	LineEdit  = source.LineEdit
-	NewStat   = source.NewStat
-	NodeMark  = source.NodeMark
-	Marked    = source.Marked
+	spaceEdit = source.Edit
+	planeEdit = source.PlaneEdit
+	lineEdit  = source.LineEdit
+	newStat   = source.NewStat
+	nodeMark  = source.NodeMark
+	marked    = source.Marked
 )
 
 // check refuses an edit that does not fit the space.
-func check(e *Edit, space *Space) error {
+func check(e *spaceEdit, space *Space) error {
 	if len(e.Planes) > len(space.Planes) {
 		return fault.New(fault.Internal, "xspace: edit of %d planes for a file of %d", len(e.Planes), len(space.Planes))
 	}
@@ -29,7 +29,7 @@ func check(e *Edit, space *Space) error {
 			return fault.New(fault.Internal, "xspace: edit of %d lines for plane %d of %d", got, i, have)
 		}
 		for _, st := range slices.Concat(e.Planes[i].AddStats, e.Planes[i].SetStats) {
-			if st.Kind != StatInt && st.Kind != StatUint && st.Kind != StatDouble && st.Kind != StatStr {
+			if st.Kind != statInt && st.Kind != statUint && st.Kind != statDouble && st.Kind != statStr {
 				return fault.New(fault.Internal, "xspace: new stat %q of plane %d has no value kind that can be added", st.Name, i)
 			}
 		}
@@ -38,14 +38,14 @@ func check(e *Edit, space *Space) error {
 }
 
 // message encodes the stat as an XStat.
-func message(n *NewStat, id int64) []byte {
+func message(n *newStat, id int64) []byte {
 	b := appendVarint(nil, 1, uint64(id))
 	switch n.Kind {
-	case StatInt:
+	case statInt:
 		return appendVarint(b, 4, uint64(n.Int))
-	case StatUint:
+	case statUint:
 		return appendVarint(b, 3, n.Uint)
-	case StatDouble:
+	case statDouble:
 		b = appendTag(b, 2, wireFixed64)
 		v := math.Float64bits(n.Double)
 		for range 8 {
@@ -79,11 +79,11 @@ type transform struct {
 	bound      int64
 	withStat   bool // stats are added
 
-	counts Counts
+	counts counts
 }
 
-// Counts say what an edit did to events.
-type Counts struct {
+// counts say what an edit did to events.
+type counts struct {
 	Events     int64 // in the output
 	Mapped     int64 // went through a cursor
 	Moved      int64 // of those, the ones whose offset_ps changed
@@ -92,7 +92,7 @@ type Counts struct {
 	Saturated  int64 // whose end does not fit an int64 (duration_ps is copied), or whose new duration does not (clamped)
 }
 
-func (c *Counts) add(d Counts) {
+func (c *counts) add(d counts) {
 	c.Events += d.Events
 	c.Mapped += d.Mapped
 	c.Moved += d.Moved
@@ -111,7 +111,7 @@ type eventStats struct {
 func (s *eventStats) none() bool { return !s.hasCorrection && !s.hasBound }
 
 // newTransform prepares the events of a line, which receive those of the stats that the edit gives to this line.
-func newTransform(l *Line, e *LineEdit, stats eventStats) *transform {
+func newTransform(l *Line, e *lineEdit, stats eventStats) *transform {
 	t := &transform{from: math.MinInt64, to: math.MaxInt64, observe: e.Observe}
 	if e.Cursor != nil {
 		t.cursor = e.Cursor.Clone()

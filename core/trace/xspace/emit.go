@@ -14,8 +14,8 @@ type emitter struct {
 	ctx   context.Context
 	src   *file.Source
 	space *Space
-	edit  *Edit
-	sizes *Sizes
+	edit  *spaceEdit
+	sizes *sizes
 
 	w       io.Writer
 	out     []byte // out[:n] is not written yet
@@ -37,7 +37,7 @@ const (
 	emitSlack    = 512
 )
 
-func newEmitter(ctx context.Context, src *file.Source, space *Space, edit *Edit, sizes *Sizes, w io.Writer) *emitter {
+func newEmitter(ctx context.Context, src *file.Source, space *Space, edit *spaceEdit, sizes *sizes, w io.Writer) *emitter {
 	size := min(outputBuffer, 2*space.Bytes)
 	return &emitter{ctx: ctx, src: src, space: space, edit: edit, sizes: sizes, w: w, out: make([]byte, size+emitSlack), ref: lineRef{-1, -1}}
 }

@@ -11,8 +11,8 @@ type EventMeta struct {
 	ID             int64
 	Name           string
 	DisplayName    string
-	Offset, Length int64  // of the message in the file
-	Stats          []Stat // names resolved; values of StatStr and StatBytes are not read: Offset and Length say where they lie
+	Offset, Length int64   // of the message in the file
+	Stats          []xStat // names resolved; values of statStr and statBytes are not read: Offset and Length say where they lie
 }
 
 // maxMetaStats is how many stats of one entry are kept.
@@ -50,7 +50,7 @@ func (r *reader) eventMeta(value field, m *EventMeta) error {
 		case f.is(4, wireLen):
 			m.DisplayName, err = r.text(f, maxTextLength)
 		case f.is(5, wireLen) && len(m.Stats) < maxMetaStats:
-			var st Stat
+			var st xStat
 			if st, err = r.rangedStat(f); err == nil {
 				m.Stats = append(m.Stats, st)
 			}
@@ -63,8 +63,8 @@ func (r *reader) eventMeta(value field, m *EventMeta) error {
 }
 
 // rangedStat reads an XStat without its text or bytes.
-func (r *reader) rangedStat(stat field) (Stat, error) {
-	var st Stat
+func (r *reader) rangedStat(stat field) (xStat, error) {
+	var st xStat
 	for {
 		f, ok, err := r.next(stat.end)
 		if err != nil || !ok {

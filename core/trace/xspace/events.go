@@ -28,26 +28,26 @@ type Event struct {
 }
 
 // tables are the name tables of the plane being visited.
-type tables struct{ events, stats *Names }
+type tables struct{ events, stats *names }
 
 // Name returns the name of the event's metadata, "" when there is none.
-func (e *Event) Name() string { return e.names.events.Name(e.MetadataID) }
+func (e *Event) Name() string { return e.names.events.name(e.MetadataID) }
 
 // Stats returns an iterator over the event's stats: for it := e.Stats(); it.Next(); { st := it.Stat() }.
-func (e *Event) Stats() StatIter { return StatIter{e: e, i: e.from} }
+func (e *Event) Stats() statIter { return statIter{e: e, i: e.from} }
 
-// StatIter iterates over the stats of one event.
-type StatIter struct {
+// statIter iterates over the stats of one event.
+type statIter struct {
 	e  *Event
 	i  int
-	st Stat
+	st xStat
 }
 
 // Stat returns the current stat. Its Bytes are valid until the visit returns; strings stay valid.
-func (it *StatIter) Stat() *Stat { return &it.st }
+func (it *statIter) Stat() *xStat { return &it.st }
 
 // Next moves to the next stat. A damaged stat ends the iteration; EventsOf and Events then return the error.
-func (it *StatIter) Next() bool {
+func (it *statIter) Next() bool {
 	e := it.e
 	for it.i < e.to {
 		f, bad := parseTag(e.b, it.i, e.to)
@@ -67,9 +67,9 @@ func (it *StatIter) Next() bool {
 	return false
 }
 
-func (it *StatIter) parse(i, end int) *wireFault {
+func (it *statIter) parse(i, end int) *wireFault {
 	e := it.e
-	it.st = Stat{}
+	it.st = xStat{}
 	for i < end {
 		f, bad := parseTag(e.b, i, end)
 		if bad != nil {
@@ -94,9 +94,9 @@ func (it *StatIter) parse(i, end int) *wireFault {
 
 // EventOptions are what EventsOf needs beside the line. The zero value loads the plane's whole name tables.
 type EventOptions struct {
-	EventNames    *Names // nil: loaded
-	StatNames     *Names // nil: loaded
-	Only          *IDSet // only events of this metadata; one with several ids, which no producer writes, may be missed. nil: all
+	EventNames    *names // nil: loaded
+	StatNames     *names // nil: loaded
+	Only          *idSet // only events of this metadata; one with several ids, which no producer writes, may be missed. nil: all
 	MaxEventBytes int    // longer events are visited without stats; default 16 MiB
 }
 
@@ -279,15 +279,15 @@ func (v *eventVisitor) bigSegment(seg *segment) error {
 	return v.visit(&v.e)
 }
 
-// IDSet is a set of metadata ids.
-type IDSet struct {
+// idSet is a set of metadata ids.
+type idSet struct {
 	low  []uint64
 	high map[int64]bool
 	n    int
 }
 
-// Add puts an id into the set.
-func (s *IDSet) Add(id int64) {
+// add puts an id into the set.
+func (s *idSet) add(id int64) {
 	if s.Has(id) {
 		return
 	}
@@ -306,17 +306,17 @@ func (s *IDSet) Add(id int64) {
 }
 
 // Has reports whether an id is in the set.
-func (s *IDSet) Has(id int64) bool {
+func (s *idSet) Has(id int64) bool {
 	if id < 0 || id >= lowIDs {
 		return s.high[id]
 	}
 	return s.has(uint64(id))
 }
 
-// Len returns how many ids are in the set.
-func (s *IDSet) Len() int { return s.n }
+// len returns how many ids are in the set.
+func (s *idSet) len() int { return s.n }
 
 // has serves small ids.
-func (s *IDSet) has(id uint64) bool {
+func (s *idSet) has(id uint64) bool {
 	return id>>6 < uint64(len(s.low)) && s.low[id>>6]>>(id&63)&1 != 0
 }

@@ -32,7 +32,7 @@ func (s *scanner) resolveStats(ctx context.Context, p *Plane) error {
 	ids := make(map[int64]bool, len(p.Stats))
 	for i := range p.Stats {
 		ids[p.Stats[i].MetadataID] = true
-		if p.Stats[i].Kind == StatRef {
+		if p.Stats[i].Kind == statRef {
 			ids[int64(p.Stats[i].Uint)] = true
 		}
 	}
@@ -53,10 +53,10 @@ func (s *scanner) environment() {
 		sp.ProfileStartNS = s.instant(p, statProfileStart)
 		sp.ProfileStopNS = s.instant(p, statProfileStop)
 	}
-	if p := sp.Plane(PlaneHostCPU); p != nil {
+	if p := sp.Plane(planeHostCPU); p != nil {
 		sp.ProcessID = p.statText(statProcessID)
 	}
-	if p := sp.Plane(PlaneMetadata); p != nil {
+	if p := sp.Plane(planeMetadata); p != nil {
 		sp.JaxVersion, sp.JaxlibVersion = p.statText("jax_version"), p.statText("jaxlib_version")
 		if sp.ProcessID == "" {
 			sp.ProcessID = p.statText(statProcessID)
@@ -93,7 +93,7 @@ func (s *scanner) instant(p *Plane, name string) int64 {
 func (s *scanner) snapshots(ctx context.Context) error {
 	sp := s.space
 	for i := range sp.Planes {
-		if sp.Planes[i].Name == PlaneSnapshots {
+		if sp.Planes[i].Name == planeSnapshots {
 			name := sp.Planes[i].statText(statClockName)
 			if sp.SnapshotPlanes++; sp.SnapshotPlanes == 1 || !source.IsTracer(sp.SnapshotsClock) && source.IsTracer(name) {
 				sp.SnapshotsPlane, sp.SnapshotsClock = i, name
@@ -105,7 +105,7 @@ func (s *scanner) snapshots(ctx context.Context) error {
 	}
 	p := &sp.Planes[sp.SnapshotsPlane]
 	if sp.SnapshotPlanes > 1 {
-		sp.find("%d planes are named %s; the first one of a tracer's clock counts", sp.SnapshotPlanes, PlaneSnapshots)
+		sp.find("%d planes are named %s; the first one of a tracer's clock counts", sp.SnapshotPlanes, planeSnapshots)
 	}
 	sp.SnapshotsAbsolute = true
 	for k := range p.Lines {
@@ -125,7 +125,7 @@ func (s *scanner) snapshots(ctx context.Context) error {
 // snapshotsInMetadata reads the clock pairs that prlx leaves among the metadata of a session where it can add no plane: SnapshotPairs as JSON.
 func (s *scanner) snapshotsInMetadata() error {
 	sp := s.space
-	p := sp.Plane(PlaneMetadata)
+	p := sp.Plane(planeMetadata)
 	if p == nil || p.Stat(statSnapshots) == nil {
 		return nil
 	}

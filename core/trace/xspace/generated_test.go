@@ -5,7 +5,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 )
 
 // TestGeneratedFilesHoldTheirTruth reads generated files back and finds the clocks that made them.

@@ -155,7 +155,7 @@ func try(t testing.TB, b []byte) {
 		typed(t, err)
 		return
 	}
-	if out, _ := rewritten(t, src, s, &Edit{}); !bytes.Equal(out, b) {
+	if out, _ := rewritten(t, src, s, &spaceEdit{}); !bytes.Equal(out, b) {
 		t.Fatal("an edit of nothing changed the file")
 	}
 	e := shifted(t, s)
@@ -165,7 +165,7 @@ func try(t testing.TB, b []byte) {
 		return
 	}
 	var out bytes.Buffer
-	if err := Rewrite(ctx, src, s, e, sizes, &out); err != nil {
+	if err := rewrite(ctx, src, s, e, sizes, &out); err != nil {
 		t.Fatalf("rewrite after measure: %v", err)
 	}
 	again, err := Scan(ctx, opened(t, out.Bytes()), ScanOptions{})
@@ -232,10 +232,10 @@ func TestWriteErrorsComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := int(sizes.Total) - 1
-	if err := Rewrite(context.Background(), src, s, e, sizes, &failing{n}); !errors.Is(err, errFull) {
+	if err := rewrite(context.Background(), src, s, e, sizes, &failing{n}); !errors.Is(err, errFull) {
 		t.Errorf("Rewrite: got %v", err)
 	}
-	if err := RewriteAt(context.Background(), src, s, e, sizes, &failing{n}, 0, 2); !errors.Is(err, errFull) {
+	if err := rewriteAt(context.Background(), src, s, e, sizes, &failing{n}, 0, 2); !errors.Is(err, errFull) {
 		t.Errorf("RewriteAt: got %v", err)
 	}
 }
@@ -254,8 +254,8 @@ func TestCancelledPassesStop(t *testing.T) {
 	_, measureErr := Measure(ctx, src, s, e)
 	for name, err := range map[string]error{
 		"Scan": scanErr, "Measure": measureErr,
-		"Rewrite":   Rewrite(ctx, src, s, e, sizes, io.Discard),
-		"RewriteAt": RewriteAt(ctx, src, s, e, sizes, &failing{1 << 30}, 0, 2),
+		"Rewrite":   rewrite(ctx, src, s, e, sizes, io.Discard),
+		"RewriteAt": rewriteAt(ctx, src, s, e, sizes, &failing{1 << 30}, 0, 2),
 	} {
 		if !fault.Is(err, fault.Cancelled) {
 			t.Errorf("%s: got %v, want cancelled", name, err)
@@ -279,7 +279,7 @@ func TestAFileThatChangesIsNoticed(t *testing.T) {
 			b[r.IntN(len(b))] = byte(r.Uint32())
 		}
 		var out bytes.Buffer
-		if err := Rewrite(context.Background(), opened(t, b), s, e, sizes, &out); err != nil {
+		if err := rewrite(context.Background(), opened(t, b), s, e, sizes, &out); err != nil {
 			if k := fault.Of(err).Kind; k != fault.Format {
 				t.Fatalf("got %v (%v), want a format error", err, k)
 			}

@@ -14,10 +14,10 @@ import (
 
 // The stats of planes by which prlx says what it did to a file. docs/formats/alignment-mark.md describes them.
 const (
-	StatMark          = "prlx_alignment"           // the mark of one node, JSON, on its Task Environment plane or else its first one
-	StatNode          = "prlx_node"                // on every plane, where a file holds several nodes: whose it is
-	StatPlane         = "prlx_plane"               // on a plane that was renamed: its name in the recording
-	StatTracerLines   = "prlx_tracer_lines"        // on a plane with lines of the tracer's clock: "all", or their places
+	statMark          = "prlx_alignment"           // the mark of one node, JSON, on its Task Environment plane or else its first one
+	statNode          = "prlx_node"                // on every plane, where a file holds several nodes: whose it is
+	statPlane         = "prlx_plane"               // on a plane that was renamed: its name in the recording
+	statTracerLines   = "prlx_tracer_lines"        // on a plane with lines of the tracer's clock: "all", or their places
 	StatRecordedStart = "prlx_recorded_start_time" // beside profile_start_time, which fits the output's times: what it was
 	StatRecordedStop  = "prlx_recorded_stop_time"  // likewise of profile_stop_time
 
@@ -25,10 +25,10 @@ const (
 )
 
 // ReadMark returns what a file says about what prlx did to it, nil when it says nothing.
-func ReadMark(ctx context.Context, src *file.Source, s *Space) (*Marked, error) {
-	var m *Marked
+func ReadMark(ctx context.Context, src *file.Source, s *Space) (*marked, error) {
+	var m *marked
 	for i := range s.Planes {
-		st := s.Planes[i].Stat(StatMark)
+		st := s.Planes[i].Stat(statMark)
 		if st == nil {
 			continue
 		}
@@ -41,7 +41,7 @@ func ReadMark(ctx context.Context, src *file.Source, s *Space) (*Marked, error) 
 		}
 		switch {
 		case m == nil:
-			m = &Marked{Mark: one, Places: &source.Places{NodeOf: make([]int, len(s.Planes)), Names: make([]string, len(s.Planes)), Tracer: make([]aligned.Lines, len(s.Planes))}}
+			m = &marked{Mark: one, Places: &source.Places{NodeOf: make([]int, len(s.Planes)), Names: make([]string, len(s.Planes)), Tracer: make([]aligned.Lines, len(s.Planes))}}
 		case !m.Joins(one):
 			return nil, fault.New(fault.Incompatible, "holds planes of two alignments, to %s and to %s, whose times count from different zeros", m.Reference, one.Reference).
 				WithPath(src.Path()).WithHint("files of different runs of prlx combine were joined: combine the traces as recorded")
@@ -61,10 +61,10 @@ func ReadMark(ctx context.Context, src *file.Source, s *Space) (*Marked, error) 
 }
 
 // readMark reads the mark in a stat: its text, which may be longer than what Scan keeps.
-func readMark(ctx context.Context, src *file.Source, st *Stat) (*aligned.Mark, error) {
+func readMark(ctx context.Context, src *file.Source, st *xStat) (*aligned.Mark, error) {
 	text := st.Bytes
-	if st.Kind != StatStr {
-		return nil, fault.New(fault.Format, "the stat %s holds no text", StatMark)
+	if st.Kind != statStr {
+		return nil, fault.New(fault.Format, "the stat %s holds no text", statMark)
 	}
 	if st.Length > int64(len(text)) && st.Length <= aligned.MaxBytes {
 		text = make([]byte, st.Length)
@@ -79,7 +79,7 @@ func readMark(ctx context.Context, src *file.Source, st *Stat) (*aligned.Mark, e
 }
 
 // places reads whose the planes are, and which of their lines were on a tracer's clock.
-func places(m *Marked, s *Space) {
+func places(m *marked, s *Space) {
 	byID := make(map[string]int, len(m.Nodes))
 	for i := range m.Nodes {
 		byID[m.Nodes[i].ID] = i
@@ -87,18 +87,18 @@ func places(m *Marked, s *Space) {
 	for i := range s.Planes {
 		p := &s.Planes[i]
 		m.Names[i] = p.Name
-		if st := p.Stat(StatPlane); st != nil {
+		if st := p.Stat(statPlane); st != nil {
 			m.Names[i] = st.Text()
 		}
 		m.NodeOf[i] = -1
-		if st := p.Stat(StatNode); st == nil && len(m.Nodes) == 1 {
+		if st := p.Stat(statNode); st == nil && len(m.Nodes) == 1 {
 			m.NodeOf[i] = 0
 		} else if st != nil {
 			if k, ok := byID[st.Text()]; ok {
 				m.NodeOf[i] = k
 			}
 		}
-		if st := p.Stat(StatTracerLines); st != nil {
+		if st := p.Stat(statTracerLines); st != nil {
 			m.Tracer[i] = parseLines(st.Text(), len(p.Lines))
 		}
 	}
@@ -129,8 +129,8 @@ func linesText(l aligned.Lines) string {
 	return strings.Join(fields, ",")
 }
 
-// Only returns a view of some planes, under the names that they had in the recording.
-func (s *Space) Only(planes []int, names []string) *Space {
+// only returns a view of some planes, under the names that they had in the recording.
+func (s *Space) only(planes []int, names []string) *Space {
 	view := *s
 	view.Planes = nil
 	for _, i := range planes {
@@ -148,21 +148,21 @@ func (s *Space) MarkPlane() int {
 
 // AddMark makes an edit write what was done to a node: the mark, whose planes they are and what they were called, which lines were
 // on the tracer's clock (by plane, nil: none), and the session's start and stop on the output's clock.
-func (s *Space) AddMark(e *Edit, n NodeMark, tracer []aligned.Lines) {
-	set := func(plane int, st NewStat) { e.Planes[plane].SetStats = append(e.Planes[plane].SetStats, st) }
+func (s *Space) AddMark(e *spaceEdit, n nodeMark, tracer []aligned.Lines) {
+	set := func(plane int, st newStat) { e.Planes[plane].SetStats = append(e.Planes[plane].SetStats, st) }
 	for _, i := range n.Planes {
 		p := &s.Planes[i]
 		if n.ID != "" {
-			set(i, NewStat{Name: StatNode, Kind: StatStr, Text: n.ID})
+			set(i, newStat{Name: statNode, Kind: statStr, Text: n.ID})
 		}
-		if name := e.Planes[i].Name; name != nil && *name != p.Name && p.Stat(StatPlane) == nil {
-			set(i, NewStat{Name: StatPlane, Kind: StatStr, Text: p.Name})
+		if name := e.Planes[i].Name; name != nil && *name != p.Name && p.Stat(statPlane) == nil {
+			set(i, newStat{Name: statPlane, Kind: statStr, Text: p.Name})
 		}
 		if tracer != nil && (tracer[i].All || len(tracer[i].Lines) > 0) {
-			set(i, NewStat{Name: StatTracerLines, Kind: StatStr, Text: linesText(tracer[i])})
+			set(i, newStat{Name: statTracerLines, Kind: statStr, Text: linesText(tracer[i])})
 		}
 	}
-	set(n.Plane, NewStat{Name: StatMark, Kind: StatStr, Text: string(n.Text)})
+	set(n.Plane, newStat{Name: statMark, Kind: statStr, Text: string(n.Text)})
 	for _, t := range []struct {
 		name, kept string
 		ns         int64
@@ -174,7 +174,7 @@ func (s *Space) AddMark(e *Edit, n NodeMark, tracer []aligned.Lines) {
 		if !ok || was <= 0 || t.ns <= 0 {
 			continue
 		}
-		set(n.Plane, NewStat{Name: t.name, Kind: StatUint, Uint: uint64(t.ns)})
-		set(n.Plane, NewStat{Name: t.kept, Kind: StatUint, Uint: uint64(was)})
+		set(n.Plane, newStat{Name: t.name, Kind: statUint, Uint: uint64(t.ns)})
+		set(n.Plane, newStat{Name: t.kept, Kind: statUint, Uint: uint64(was)})
 	}
 }

@@ -51,14 +51,14 @@ func rescanned(t *testing.T, b []byte) (*file.Source, *Space, []byte) {
 }
 
 // written makes the edit in both ways of writing, which must agree.
-func written(t *testing.T, src *file.Source, s *Space, e *Edit) []byte {
+func written(t *testing.T, src *file.Source, s *Space, e *spaceEdit) []byte {
 	t.Helper()
 	sizes, err := Measure(context.Background(), src, s, e)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := Rewrite(context.Background(), src, s, e, sizes, &b); err != nil {
+	if err := rewrite(context.Background(), src, s, e, sizes, &b); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -67,7 +67,7 @@ func written(t *testing.T, src *file.Source, s *Space, e *Edit) []byte {
 // TestStatsAreSetInTheirPlaces: every stat of the name, and the rest of the plane stays as it is; what is not there is added.
 func TestStatsAreSetInTheirPlaces(t *testing.T) {
 	src, s, before := spaceOf(t, []string{"a", "first=5", "x=6", "last=7"}, []string{"b", "x=6"})
-	edit := &Edit{Planes: []PlaneEdit{{SetStats: []NewStat{{Name: "x", Kind: StatUint, Uint: 60_000}, {Name: "new", Kind: StatStr, Text: "text"}}}}}
+	edit := &spaceEdit{Planes: []planeEdit{{SetStats: []newStat{{Name: "x", Kind: statUint, Uint: 60_000}, {Name: "new", Kind: statStr, Text: "text"}}}}}
 	_, after, b := rescanned(t, written(t, src, s, edit))
 	var got []string
 	for _, st := range after.Planes[0].Stats {
@@ -80,7 +80,7 @@ func TestStatsAreSetInTheirPlaces(t *testing.T) {
 	if !bytes.Equal(p, q) {
 		t.Error("another plane changed")
 	}
-	edit.Planes[0].SetStats = []NewStat{{Name: "x", Kind: StatUint, Uint: 6}}
+	edit.Planes[0].SetStats = []newStat{{Name: "x", Kind: statUint, Uint: 6}}
 	if same := written(t, src, s, edit); !bytes.Equal(same, before) {
 		t.Error("setting what is there changes bytes")
 	}
@@ -91,9 +91,9 @@ func TestAMarkIsFoundAgain(t *testing.T) {
 	src, s, _ := spaceOf(t, []string{"/host:CPU"}, []string{"Task Environment", "profile_start_time=1000", "profile_stop_time=2000"}, []string{"/device:GPU:0"})
 	text := `{"schema":"prlx.mark/1","zero_ns":5,"nodes":[{"id":"node1"}],"padding":"` + strings.Repeat("x", 100_000) + `"}` // longer than what Scan keeps of a stat
 	name := "/device:GPU:7"
-	e := &Edit{Planes: make([]PlaneEdit, 3)}
+	e := &spaceEdit{Planes: make([]planeEdit, 3)}
 	e.Planes[2].Name = &name
-	s.AddMark(e, NodeMark{Text: []byte(text), ID: "node1", Plane: s.MarkPlane(), Planes: []int{0, 1, 2}, StartNS: 1500, StopNS: 2500}, []aligned.Lines{{}, {Lines: []int{0}}, {All: true}})
+	s.AddMark(e, nodeMark{Text: []byte(text), ID: "node1", Plane: s.MarkPlane(), Planes: []int{0, 1, 2}, StartNS: 1500, StopNS: 2500}, []aligned.Lines{{}, {Lines: []int{0}}, {All: true}})
 	src, s, _ = rescanned(t, written(t, src, s, e))
 	m, err := ReadMark(context.Background(), src, s)
 	if err != nil {
@@ -108,7 +108,7 @@ func TestAMarkIsFoundAgain(t *testing.T) {
 	if s.ProfileStartNS != 1500 || s.ProfileStopNS != 2500 || s.Planes[1].Stat(StatRecordedStart).Uint != 1000 || s.Planes[1].Stat(StatRecordedStop).Uint != 2000 {
 		t.Errorf("from %d to %d", s.ProfileStartNS, s.ProfileStopNS)
 	}
-	if view := s.Only([]int{2}, m.Names); len(view.Planes) != 1 || view.Planes[0].Name != "/device:GPU:0" || view.Planes[0].Index != 2 || s.Planes[2].Name != name {
+	if view := s.only([]int{2}, m.Names); len(view.Planes) != 1 || view.Planes[0].Name != "/device:GPU:0" || view.Planes[0].Index != 2 || s.Planes[2].Name != name {
 		t.Error("the view is not of the recording, or it changed the file's own names")
 	}
 }

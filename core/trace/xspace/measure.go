@@ -13,19 +13,16 @@ import (
 	"github.com/prlx-go/prlx/core/trace/source"
 )
 
-// Sizes are the lengths of every message under an Edit, and what the edit does to events. They belong to the Space and the
+// sizes are the lengths of every message under an Edit, and what the edit does to events. They belong to the Space and the
 // Edit they were measured with.
-type Sizes struct {
+type sizes struct {
 	Total  int64 // bytes that Rewrite writes
-	Counts       // over the file
+	counts       // over the file
 	planes []planeLayout
 }
 
-// Line returns what the edit does to the events of one line.
-func (s *Sizes) Line(plane, line int) Counts { return s.planes[plane].lines[line].counts }
-
-// Plane returns what the edit does to the events of one plane.
-func (s *Sizes) Plane(plane int) (c Counts) {
+// plane returns what the edit does to the events of one plane.
+func (s *sizes) plane(plane int) (c counts) {
 	for i := range s.planes[plane].lines {
 		c.add(s.planes[plane].lines[i].counts)
 	}
@@ -57,7 +54,7 @@ type lineLayout struct {
 	head     []byte
 	marks    []replacement
 	segments []int64 // new lengths
-	counts   Counts
+	counts   counts
 }
 
 // replacement is new bytes for the source range [start, end), a whole field.
@@ -68,13 +65,9 @@ type replacement struct {
 
 func (r replacement) growth() int64 { return int64(len(r.b)) - (r.end - r.start) }
 
-// Measure computes the sizes of the output of an edit. It reads the events of those lines whose events the edit touches.
-func Measure(ctx context.Context, src *file.Source, space *Space, edit *Edit) (*Sizes, error) {
-	return measure(ctx, src, space, edit, nil)
-}
-
-// measure shows the operations in the lines whose events it reads, when somebody asks and one worker does it.
-func measure(ctx context.Context, src *file.Source, space *Space, edit *Edit, operations *source.OperationReading) (*Sizes, error) {
+// measure computes the sizes of the output of an edit. It reads the events of those lines whose events the edit touches.
+// It shows the operations in the lines whose events it reads, when somebody asks and one worker does it.
+func measure(ctx context.Context, src *file.Source, space *Space, edit *spaceEdit, operations *source.OperationReading) (*sizes, error) {
 	m, err := newMeasurer(ctx, src, space, edit)
 	if err != nil {
 		return nil, err
@@ -100,14 +93,14 @@ func measure(ctx context.Context, src *file.Source, space *Space, edit *Edit, op
 }
 
 // newMeasurer decides what becomes of every plane and line; what is left open is the lengths of the edited ones.
-func newMeasurer(ctx context.Context, src *file.Source, space *Space, edit *Edit) (*measurer, error) {
+func newMeasurer(ctx context.Context, src *file.Source, space *Space, edit *spaceEdit) (*measurer, error) {
 	if edit == nil {
-		edit = &Edit{}
+		edit = &spaceEdit{}
 	}
 	if err := check(edit, space); err != nil {
 		return nil, err
 	}
-	m := &measurer{src: src, space: space, edit: edit, sizes: &Sizes{planes: make([]planeLayout, len(space.Planes))}}
+	m := &measurer{src: src, space: space, edit: edit, sizes: &sizes{planes: make([]planeLayout, len(space.Planes))}}
 	for i := range space.Planes {
 		if err := m.preparePlane(ctx, i); err != nil {
 			return nil, err
@@ -119,8 +112,8 @@ func newMeasurer(ctx context.Context, src *file.Source, space *Space, edit *Edit
 type measurer struct {
 	src   *file.Source
 	space *Space
-	edit  *Edit
-	sizes *Sizes
+	edit  *spaceEdit
+	sizes *sizes
 	todo  []lineRef // edited lines
 
 	operations *operationReader // nil: nobody asked
@@ -135,7 +128,7 @@ func (m *measurer) preparePlane(ctx context.Context, i int) error {
 	if e.Drop {
 		out.mode = dropped
 		for k := range p.Lines {
-			out.lines[k] = lineLayout{mode: dropped, counts: Counts{Dropped: p.Lines[k].Events}}
+			out.lines[k] = lineLayout{mode: dropped, counts: counts{Dropped: p.Lines[k].Events}}
 		}
 		return nil
 	}
@@ -144,14 +137,14 @@ func (m *measurer) preparePlane(ctx context.Context, i int) error {
 		l, le, lo := &p.Lines[k], e.Line(k), &out.lines[k]
 		switch {
 		case le.Drop:
-			*lo = lineLayout{mode: dropped, counts: Counts{Dropped: l.Events}}
+			*lo = lineLayout{mode: dropped, counts: counts{Dropped: l.Events}}
 		case le.Active():
 			lo.mode = edited
 			m.todo = append(m.todo, lineRef{i, k})
 			stats.hasCorrection = stats.hasCorrection || m.edit.CorrectionStat != "" && le.Moves() && l.Timed() > 0
 			stats.hasBound = stats.hasBound || m.edit.BoundStat != "" && le.Bounds != nil && l.Timed() > 0
 		default:
-			lo.counts = Counts{Events: l.Events, Aggregated: l.Aggregated}
+			lo.counts = counts{Events: l.Events, Aggregated: l.Aggregated}
 		}
 	}
 	if !e.Active() {
@@ -175,7 +168,7 @@ func (m *measurer) preparePlane(ctx context.Context, i int) error {
 }
 
 // setStat gives every stat of a name its new value, in its place; it reports whether the plane has one.
-func (out *planeLayout) setStat(p *Plane, n *NewStat) bool {
+func (out *planeLayout) setStat(p *Plane, n *newStat) bool {
 	found := false
 	for i := range p.Stats {
 		if st := &p.Stats[i]; st.Name == n.Name {
@@ -221,7 +214,7 @@ func sortReplacements(r []replacement) {
 }
 
 // prepareStats gives ids to the new stats and writes the plane's tail: metadata entries that the plane lacks, then stats.
-func (m *measurer) prepareStats(ctx context.Context, p *Plane, added []NewStat, out *planeLayout, stats eventStats) error {
+func (m *measurer) prepareStats(ctx context.Context, p *Plane, added []newStat, out *planeLayout, stats eventStats) error {
 	if stats.none() && len(added) == 0 {
 		return nil
 	}
@@ -345,12 +338,12 @@ func (m *measurer) begin(ref lineRef) (*lineLayout, *transform) {
 func (out *lineLayout) finish(l *Line, t *transform) {
 	out.counts = t.counts
 	if !out.walk {
-		out.counts = Counts{Events: l.Events, Aggregated: l.Aggregated}
+		out.counts = counts{Events: l.Events, Aggregated: l.Aggregated}
 	}
 }
 
 // prepare writes the new header fields of a line.
-func (out *lineLayout) prepare(l *Line, e *LineEdit) {
+func (out *lineLayout) prepare(l *Line, e *lineEdit) {
 	varint := func(m, num int, old, v int64) {
 		out.marks, out.head = setVarint(out.marks, out.head, l.marks[m], num, uint64(old), uint64(v))
 	}
@@ -490,7 +483,7 @@ func (m *measurer) addUp() {
 	s.Total = m.space.Bytes
 	for i := range s.planes {
 		p, out := &m.space.Planes[i], &s.planes[i]
-		s.Counts.add(s.Plane(i))
+		s.counts.add(s.plane(i))
 		switch out.mode {
 		case dropped:
 			s.Total -= p.Offset + p.Length - p.tag

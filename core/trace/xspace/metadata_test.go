@@ -16,7 +16,7 @@ func metadataWith(stat, text string) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), v)
 	}
 	one := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1)
-	plane := bytes(nil, 2, []byte(PlaneMetadata))
+	plane := bytes(nil, 2, []byte(planeMetadata))
 	plane = bytes(plane, 5, bytes(append([]byte{}, one...), 2, bytes(append([]byte{}, one...), 2, []byte(stat))))
 	plane = bytes(plane, 6, bytes(append([]byte{}, one...), 5, []byte(text)))
 	return bytes(nil, 1, plane)

@@ -7,8 +7,8 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 )
 
-// Names is a table of metadata names of one plane, by id.
-type Names struct {
+// names is a table of metadata names of one plane, by id.
+type names struct {
 	low     []int32 // index into text + 1, for small ids
 	high    map[int64]int32
 	text    []string
@@ -26,8 +26,8 @@ const (
 	defaultNameLimit = 32 << 20
 )
 
-// Lookup returns the name of an id.
-func (t *Names) Lookup(id int64) (string, bool) {
+// lookup returns the name of an id.
+func (t *names) lookup(id int64) (string, bool) {
 	var at int32
 	if t == nil {
 		return "", false
@@ -43,16 +43,13 @@ func (t *Names) Lookup(id int64) (string, bool) {
 	return t.text[at-1], true
 }
 
-// Name returns the name of an id, "" when it is not in the table.
-func (t *Names) Name(id int64) string {
-	s, _ := t.Lookup(id)
+// name returns the name of an id, "" when it is not in the table.
+func (t *names) name(id int64) string {
+	s, _ := t.lookup(id)
 	return s
 }
 
-// Len returns the number of entries.
-func (t *Names) Len() int { return len(t.text) }
-
-func (t *Names) set(id int64, name string) {
+func (t *names) set(id int64, name string) {
 	t.text = append(t.text, name)
 	at := int32(len(t.text))
 	if id < 0 || id >= lowIDs {
@@ -71,20 +68,20 @@ func (t *Names) set(id int64, name string) {
 }
 
 // LoadEventNames reads the names of a plane's event metadata (what events point to with their MetadataID).
-func LoadEventNames(ctx context.Context, src *file.Source, p *Plane, opt NameOptions) (*Names, error) {
+func LoadEventNames(ctx context.Context, src *file.Source, p *Plane, opt NameOptions) (*names, error) {
 	return loadNames(ctx, src, p, 4, p.eventNames, opt)
 }
 
 // LoadStatNames reads the names of a plane's stat metadata: the names of stats and the values of references.
-func LoadStatNames(ctx context.Context, src *file.Source, p *Plane, opt NameOptions) (*Names, error) {
+func LoadStatNames(ctx context.Context, src *file.Source, p *Plane, opt NameOptions) (*names, error) {
 	return loadNames(ctx, src, p, 5, p.statNames, opt)
 }
 
-func loadNames(ctx context.Context, src *file.Source, p *Plane, num int, table extent, opt NameOptions) (*Names, error) {
+func loadNames(ctx context.Context, src *file.Source, p *Plane, num int, table extent, opt NameOptions) (*names, error) {
 	if opt.LimitBytes <= 0 {
 		opt.LimitBytes = defaultNameLimit
 	}
-	names := &Names{}
+	names := &names{}
 	var held int64
 	err := walkTable(ctx, src, p, num, table, func(r *reader, id int64, value field) error {
 		if opt.IDs != nil && !opt.IDs[id] {
@@ -171,7 +168,7 @@ func (r *reader) entry(e field) (key int64, value field, err error) {
 }
 
 // stat reads an XStat; at most limit bytes of a string or of bytes are kept, in memory of their own.
-func (r *reader) stat(stat field, limit int) (st Stat, err error) {
+func (r *reader) stat(stat field, limit int) (st xStat, err error) {
 	for {
 		f, ok, err := r.next(stat.end)
 		if err != nil || !ok {
@@ -191,8 +188,8 @@ func (r *reader) stat(stat field, limit int) (st Stat, err error) {
 	}
 }
 
-// Each visits the entries, in no particular order.
-func (t *Names) Each(visit func(id int64, name string)) {
+// each visits the entries, in no particular order.
+func (t *names) each(visit func(id int64, name string)) {
 	for id, at := range t.low {
 		if at != 0 {
 			visit(int64(id), t.text[at-1])

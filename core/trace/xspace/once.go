@@ -9,20 +9,17 @@ import (
 	"github.com/prlx-go/prlx/core/trace/source"
 )
 
-// ErrLengths is what Write returns when a length turned out to need more or fewer bytes than in the input, after it was written.
+// errLengths is what write returns when a length turned out to need more or fewer bytes than in the input, after it was written.
 // The Sizes are complete then: write again, into an empty file, with Rewrite.
-var ErrLengths = errors.New("xspace: a message's length takes another number of bytes than before")
+var errLengths = errors.New("xspace: a message's length takes another number of bytes than before")
 
-// Write does what Measure and Rewrite do in one pass over the events: it writes each length as it was and corrects it when the
+// write does what measure and Rewrite do in one pass over the events: it writes each length as it was and corrects it when the
 // message is complete. The output begins at offset 0 of w and is the same as Rewrite's. Observe functions of the edit are called
-// as by Measure.
-func Write(ctx context.Context, src *file.Source, space *Space, edit *Edit, w io.WriterAt) (*Sizes, error) {
-	return write(ctx, src, space, edit, nil, w, min(outputBuffer, 2*space.Bytes))
-}
-
-// write does it through a buffer of a size: what is still in it can change its length, what was written cannot.
+// as by measure.
+//
+// It goes through a buffer of a size: what is still in it can change its length, what was written cannot.
 // operations, when set, sees the operations in the lines that are written event by event.
-func write(ctx context.Context, src *file.Source, space *Space, edit *Edit, operations *source.OperationReading, w io.WriterAt, buffer int64) (*Sizes, error) {
+func write(ctx context.Context, src *file.Source, space *Space, edit *spaceEdit, operations *source.OperationReading, w io.WriterAt, buffer int64) (*sizes, error) {
 	m, err := newMeasurer(ctx, src, space, edit)
 	if err != nil {
 		return nil, err
@@ -42,7 +39,7 @@ func write(ctx context.Context, src *file.Source, space *Space, edit *Edit, oper
 		return nil, err
 	}
 	if e.once.lost {
-		return m.sizes, ErrLengths
+		return m.sizes, errLengths
 	}
 	return m.sizes, e.finish(m.sizes.Total)
 }

@@ -27,14 +27,14 @@ func (g *growing) WriteAt(p []byte, off int64) (int, error) {
 }
 
 // watch makes every line of an edit tell what it observes.
-func watch(e *Edit, s *Space) *[]string {
+func watch(e *spaceEdit, s *Space) *[]string {
 	var seen []string
 	for len(e.Planes) < len(s.Planes) {
-		e.Planes = append(e.Planes, PlaneEdit{})
+		e.Planes = append(e.Planes, planeEdit{})
 	}
 	for i := range e.Planes {
 		for len(e.Planes[i].Lines) < len(s.Planes[i].Lines) {
-			e.Planes[i].Lines = append(e.Planes[i].Lines, LineEdit{})
+			e.Planes[i].Lines = append(e.Planes[i].Lines, lineEdit{})
 		}
 		for k := range e.Planes[i].Lines {
 			e.Planes[i].Lines[k].Observe = func(o *source.Observed) {
@@ -65,7 +65,7 @@ func TestOnePassEqualsMeasureAndRewrite(t *testing.T) {
 		}
 		observed := *seen
 		var out bytes.Buffer
-		if err := Rewrite(ctx, src, s, e, sizes, &out); err != nil {
+		if err := rewrite(ctx, src, s, e, sizes, &out); err != nil {
 			t.Fatal(err)
 		}
 		want := out.Bytes()
@@ -73,13 +73,13 @@ func TestOnePassEqualsMeasureAndRewrite(t *testing.T) {
 			*seen = nil
 			g := &growing{}
 			got, err := write(ctx, src, s, e, nil, g, buffer)
-			if errors.Is(err, ErrLengths) {
+			if errors.Is(err, errLengths) {
 				lost++
 				if buffer > s.Bytes {
 					t.Fatalf("seed %d: a buffer of %d bytes is too small for a file of %d", seed, buffer, s.Bytes)
 				}
 				var again bytes.Buffer
-				if err = Rewrite(ctx, src, s, e, got, &again); err == nil && !bytes.Equal(again.Bytes(), want) {
+				if err = rewrite(ctx, src, s, e, got, &again); err == nil && !bytes.Equal(again.Bytes(), want) {
 					t.Fatalf("seed %d, buffer %d: the sizes of an abandoned pass give other bytes", seed, buffer)
 				}
 			} else if err == nil && !bytes.Equal(g.b, want) {
@@ -89,8 +89,8 @@ func TestOnePassEqualsMeasureAndRewrite(t *testing.T) {
 				t.Fatalf("seed %d, buffer %d: %v", seed, buffer, err)
 			}
 			patched += g.patches
-			if got.Total != sizes.Total || got.Counts != sizes.Counts {
-				t.Fatalf("seed %d, buffer %d: counted %+v, measured %+v", seed, buffer, got.Counts, sizes.Counts)
+			if got.Total != sizes.Total || got.counts != sizes.counts {
+				t.Fatalf("seed %d, buffer %d: counted %+v, measured %+v", seed, buffer, got.counts, sizes.counts)
 			}
 			if !slices.Equal(*seen, observed) {
 				t.Fatalf("seed %d, buffer %d: observed %d events, Measure %d, or others", seed, buffer, len(*seen), len(observed))
@@ -118,13 +118,13 @@ func TestALengthThatNeedsMoreBytesAfterItWasWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &Edit{Planes: []PlaneEdit{{Lines: []LineEdit{{Cursor: knots.Cursor(0)}}}}}
+	e := &spaceEdit{Planes: []planeEdit{{Lines: []lineEdit{{Cursor: knots.Cursor(0)}}}}}
 	want, sizes := rewritten(t, src, s, e)
 	g := &growing{}
 	if got, err := Write(context.Background(), src, s, e, g); err != nil || !bytes.Equal(g.b, want) || got.Total != sizes.Total {
 		t.Errorf("in the buffer: %v, %d bytes, want %d", err, len(g.b), len(want))
 	}
-	if got, err := write(context.Background(), src, s, e, nil, &growing{}, 16); !errors.Is(err, ErrLengths) || got.Total != sizes.Total {
+	if got, err := write(context.Background(), src, s, e, nil, &growing{}, 16); !errors.Is(err, errLengths) || got.Total != sizes.Total {
 		t.Errorf("in the file: %v, want ErrLengths with all sizes", err)
 	}
 }

@@ -60,13 +60,13 @@ func (o *operationReader) enter(i int) (err error) {
 	if o.opt.EventNames, err = LoadEventNames(o.ctx, o.src, p, NameOptions{}); err != nil {
 		return err
 	}
-	only := &IDSet{}
-	o.opt.EventNames.Each(func(id int64, name string) {
+	only := &idSet{}
+	o.opt.EventNames.each(func(id int64, name string) {
 		if o.Visitor.Want(process, name) {
-			only.Add(id)
+			only.add(id)
 		}
 	})
-	if only.Len() == 0 {
+	if only.len() == 0 {
 		return nil
 	}
 	if err := o.opt.load(o.ctx, o.src, p); err != nil {
@@ -137,7 +137,7 @@ func (o *operationReader) visitor(l *Line) *eventVisitor {
 
 // writtenWhole reports whether a pass that writes an edit reads every line that holds executions: no line of them is left out, or
 // copied without a look at its events.
-func (s *Space) writtenWhole(e *Edit) bool {
+func (s *Space) writtenWhole(e *spaceEdit) bool {
 	for i, process := range s.Layout() {
 		plane := e.Plane(i)
 		for k := range s.Planes[i].Lines {

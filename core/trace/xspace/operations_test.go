@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 	"github.com/prlx-go/prlx/core/trace/clock"
 	"github.com/prlx-go/prlx/core/trace/source"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
 )
 
 // noting writes down what a visitor of operations is shown.
@@ -39,18 +39,18 @@ func TestOperationsAreSeenWhileTheyAreWritten(t *testing.T) {
 		msg(3, msg(4, num(1, 1), num(2, 5)), msg(4, num(1, 1), num(2, 9), appendBytes(nil, 4, appendBytes(nil, 5, make([]byte, segmentSize)))))))
 	for name, c := range map[string]struct {
 		more   []byte
-		change func(e *Edit)
+		change func(e *spaceEdit)
 		merged bool
 		again  bool // lengths do not fit: the file is written once more
 	}{
 		"all lines":      {merged: true},
 		"a long event":   {more: big, merged: true},
-		"longer lengths": {change: func(e *Edit) { e.Planes[0].Lines[0].Cursor = far.Cursor(0) }, merged: true, again: true},
-		"two workers":    {change: func(e *Edit) { e.Workers = 2 }},
-		"a cut":          {change: func(e *Edit) { e.Planes[0].Lines[0].KeepToPS = ptr(int64(1)) }, merged: true},
-		"a plane less":   {change: func(e *Edit) { e.Planes[1].Drop = true }},
-		"a line less":    {change: func(e *Edit) { e.Planes[1].Lines[0].Drop = true }},
-		"a line copied":  {change: func(e *Edit) { e.Planes[1].Lines[0] = LineEdit{} }},
+		"longer lengths": {change: func(e *spaceEdit) { e.Planes[0].Lines[0].Cursor = far.Cursor(0) }, merged: true, again: true},
+		"two workers":    {change: func(e *spaceEdit) { e.Workers = 2 }},
+		"a cut":          {change: func(e *spaceEdit) { e.Planes[0].Lines[0].KeepToPS = ptr(int64(1)) }, merged: true},
+		"a plane less":   {change: func(e *spaceEdit) { e.Planes[1].Drop = true }},
+		"a line less":    {change: func(e *spaceEdit) { e.Planes[1].Lines[0].Drop = true }},
+		"a line copied":  {change: func(e *spaceEdit) { e.Planes[1].Lines[0] = lineEdit{} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()
@@ -60,7 +60,7 @@ func TestOperationsAreSeenWhileTheyAreWritten(t *testing.T) {
 			if err := s.Operations(ctx, src, 7, noting(&want)); err != nil || len(want) < 120_000 {
 				t.Fatalf("%d operations: %v", len(want), err)
 			}
-			e := &Edit{}
+			e := &spaceEdit{}
 			watch(e, s)
 			if c.change != nil {
 				c.change(e)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
 	"github.com/prlx-go/prlx/core/trace/clock"
 )
 
@@ -38,19 +38,19 @@ func open(t testing.TB, path string) *file.Source {
 }
 
 // shifted moves every line of a file by a clock map that changes each offset, end and base.
-func shifted(t testing.TB, s *Space) *Edit {
+func shifted(t testing.TB, s *Space) *spaceEdit {
 	t.Helper()
 	m, err := clock.New([]clock.Knot{{X: 0, Y: 777}, {X: 1 << 40, Y: 1<<40 + 12_345_678}, {X: 1 << 62, Y: 1<<62 + 99_000_000}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &Edit{Planes: make([]PlaneEdit, len(s.Planes)), CorrectionStat: "correction_ns"}
+	e := &spaceEdit{Planes: make([]planeEdit, len(s.Planes)), CorrectionStat: "correction_ns"}
 	for i := range s.Planes {
-		e.Planes[i].Lines = make([]LineEdit, len(s.Planes[i].Lines))
+		e.Planes[i].Lines = make([]lineEdit, len(s.Planes[i].Lines))
 		for k := range s.Planes[i].Lines {
 			l := &s.Planes[i].Lines[k]
 			c := m.Cursor(l.TimestampNS)
-			e.Planes[i].Lines[k] = LineEdit{Cursor: c, TimestampNS: ptr(c.BaseY()), DisplayID: ptr(int64(k + 1))}
+			e.Planes[i].Lines[k] = lineEdit{Cursor: c, TimestampNS: ptr(c.BaseY()), DisplayID: ptr(int64(k + 1))}
 		}
 	}
 	return e
@@ -65,7 +65,7 @@ func TestRecordingsSurvive(t *testing.T) {
 			}
 			src := open(t, path)
 			s := scan(t, src)
-			if out, _ := rewritten(t, src, s, &Edit{}); !bytes.Equal(in, out) {
+			if out, _ := rewritten(t, src, s, &spaceEdit{}); !bytes.Equal(in, out) {
 				t.Fatal("an edit of nothing changed the file")
 			}
 
@@ -78,7 +78,7 @@ func TestRecordingsSurvive(t *testing.T) {
 				t.Fatalf("the shifted file differs from the edited message at %s", d)
 			}
 			if sizes.Events != s.Events || sizes.Dropped != 0 || sizes.Saturated != 0 || sizes.Mapped+sizes.Aggregated != s.Events {
-				t.Fatalf("counts %+v for %d events", sizes.Counts, s.Events)
+				t.Fatalf("counts %+v for %d events", sizes.counts, s.Events)
 			}
 			again := scan(t, opened(t, out))
 			for i := range s.Planes {
@@ -143,14 +143,14 @@ func TestDamagedRecordingIsRefusedWithItsPlace(t *testing.T) {
 // TestMetadataHasHLOProtos finds the compiled programs of a JAX recording without reading them.
 func TestMetadataHasHLOProtos(t *testing.T) {
 	src := open(t, filetest.Data(t, "jax_skew/p4/node0.xplane.pb"))
-	p := scan(t, src).Plane(PlaneMetadata)
+	p := scan(t, src).Plane(planeMetadata)
 	if p == nil {
-		t.Fatal("no plane " + PlaneMetadata)
+		t.Fatal("no plane " + planeMetadata)
 	}
 	protos := 0
 	err := EventMetadata(context.Background(), src, p, func(m *EventMeta) error {
 		for _, st := range m.Stats {
-			if st.Kind == StatBytes && st.Length > 100 && m.Name != "" {
+			if st.Kind == statBytes && st.Length > 100 && m.Name != "" {
 				protos++
 			}
 		}

@@ -9,11 +9,11 @@ import (
 	"github.com/prlx-go/prlx/core/safe"
 )
 
-// Rewrite writes the edited file: exactly sizes.Total bytes. What no edit touches is copied byte for byte: unknown fields, order,
+// rewrite writes the edited file: exactly sizes.Total bytes. What no edit touches is copied byte for byte: unknown fields, order,
 // varints in more bytes than they need. sizes must come from Measure with the same space and edit.
-func Rewrite(ctx context.Context, src *file.Source, space *Space, edit *Edit, sizes *Sizes, w io.Writer) error {
+func rewrite(ctx context.Context, src *file.Source, space *Space, edit *spaceEdit, sizes *sizes, w io.Writer) error {
 	if edit == nil {
-		edit = &Edit{}
+		edit = &spaceEdit{}
 	}
 	e := newEmitter(ctx, src, space, edit, sizes, w)
 	if err := walkPieces(space, sizes, e.piece); err != nil {
@@ -22,14 +22,14 @@ func Rewrite(ctx context.Context, src *file.Source, space *Space, edit *Edit, si
 	return e.finish(sizes.Total)
 }
 
-// RewriteAt does what Rewrite does into w from offset at on, with several workers that write disjoint ranges. The bytes do not
+// rewriteAt does what Rewrite does into w from offset at on, with several workers that write disjoint ranges. The bytes do not
 // depend on the number of workers.
-func RewriteAt(ctx context.Context, src *file.Source, space *Space, edit *Edit, sizes *Sizes, w io.WriterAt, at int64, workers int) error {
+func rewriteAt(ctx context.Context, src *file.Source, space *Space, edit *spaceEdit, sizes *sizes, w io.WriterAt, at int64, workers int) error {
 	if edit == nil {
-		edit = &Edit{}
+		edit = &spaceEdit{}
 	}
 	if workers <= 1 {
-		return Rewrite(ctx, src, space, edit, sizes, io.NewOffsetWriter(w, at))
+		return rewrite(ctx, src, space, edit, sizes, io.NewOffsetWriter(w, at))
 	}
 	g, ctx := safe.NewGroup(ctx)
 	batches := make(chan batch, workers)
@@ -65,7 +65,7 @@ type batch struct {
 
 const batchSize = 2 << 20
 
-func sendBatches(ctx context.Context, space *Space, sizes *Sizes, batches chan<- batch) error {
+func sendBatches(ctx context.Context, space *Space, sizes *sizes, batches chan<- batch) error {
 	var b batch
 	send := func() error {
 		if len(b.pieces) == 0 {
@@ -166,12 +166,12 @@ func (w *pieceWalk) open(num int, tag, payload, old, length int64, head []byte) 
 }
 
 // walkPieces visits the pieces of the output in order.
-func walkPieces(space *Space, sizes *Sizes, visit func(piece) error) error {
+func walkPieces(space *Space, sizes *sizes, visit func(piece) error) error {
 	w := &pieceWalk{visit: visit}
 	return w.space(space, sizes)
 }
 
-func (w *pieceWalk) space(space *Space, sizes *Sizes) error {
+func (w *pieceWalk) space(space *Space, sizes *sizes) error {
 	for i := range space.Planes {
 		p, out := &space.Planes[i], &sizes.planes[i]
 		end := p.Offset + p.Length

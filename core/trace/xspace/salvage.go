@@ -10,9 +10,9 @@ import (
 	"github.com/prlx-go/prlx/core/trace/source"
 )
 
-// Salvage finds where a file was cut: planes, lines, names and events that are complete in front of the cut are kept, and the lengths of
+// salvageSpace finds where a file was cut: planes, lines, names and events that are complete in front of the cut are kept, and the lengths of
 // the plane and the line that it is inside of are made to fit. nil, nil, nil: the file is whole, or damaged otherwise.
-func Salvage(ctx context.Context, src *file.Source) (*source.Salvaged, *file.Repair, error) {
+func salvageSpace(ctx context.Context, src *file.Source) (*source.Salvaged, *file.Repair, error) {
 	s := &salvager{r: newReader(ctx, src, nowhere), src: src, inside: "the file"}
 	if err := s.message(0, endless, 0); err != nil {
 		if ctx.Err() != nil || fault.Of(err).Kind != fault.Format {

@@ -12,9 +12,9 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/testing/filetest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 	"github.com/prlx-go/prlx/core/trace/source"
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
 )
 
 // linesOf lists the events of every line, without their names, by plane and line.
@@ -51,7 +51,7 @@ func TestWhatIsCompleteInACutFileIsSalvaged(t *testing.T) {
 	for name, b := range files {
 		whole := opened(t, b)
 		all := linesOf(t, whole, scan(t, whole))
-		if said, _, err := Salvage(t.Context(), whole); said != nil || err != nil {
+		if said, _, err := salvageSpace(t.Context(), whole); said != nil || err != nil {
 			t.Errorf("%s: whole, and yet %+v, %v", name, said, err)
 		}
 		var cuts []int
@@ -67,7 +67,7 @@ func TestWhatIsCompleteInACutFileIsSalvaged(t *testing.T) {
 		salvaged, events := 0, 0
 		for _, at := range cuts {
 			src := opened(t, b[:at])
-			out, said, err := source.Salvage(t.Context(), src, false, Salvage)
+			out, said, err := source.Salvage(t.Context(), src, false, salvageSpace)
 			if err != nil {
 				t.Fatalf("%s cut at %d: %v", name, at, err)
 			}
@@ -116,7 +116,7 @@ func TestWhatIsDamagedAndNotCutIsNotSalvaged(t *testing.T) {
 		"whole":                     good,
 		"names of a text, no plane": []byte("{\"traceEvents\": [{\"ph\": \"X\""),
 	} {
-		if said, _, err := Salvage(t.Context(), opened(t, b)); said != nil || err != nil {
+		if said, _, err := salvageSpace(t.Context(), opened(t, b)); said != nil || err != nil {
 			t.Errorf("%s: %+v, %v", name, said, err)
 		}
 	}

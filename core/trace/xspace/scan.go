@@ -66,9 +66,9 @@ func Scan(ctx context.Context, src *file.Source, opt ScanOptions) (*Space, error
 	return s.space, nil
 }
 
-// ScanTrace is Scan for whoever needs a trace: bytes that are an XSpace by their shape alone, without a plane that has a name, are
+// scanTrace is Scan for whoever needs a trace: bytes that are an XSpace by their shape alone, without a plane that has a name, are
 // a Format error.
-func ScanTrace(ctx context.Context, src *file.Source, opt ScanOptions) (*Space, error) {
+func scanTrace(ctx context.Context, src *file.Source, opt ScanOptions) (*Space, error) {
 	s, err := Scan(ctx, src, opt)
 	if err != nil {
 		return nil, err

@@ -18,11 +18,11 @@ import (
 
 // Names and numbers that the producers use.
 const (
-	PlaneHostCPU         = "/host:CPU"
-	PlaneSnapshots       = "/host:snapshots"
-	PlaneMetadata        = "/host:metadata"
+	planeHostCPU         = "/host:CPU"
+	planeSnapshots       = "/host:snapshots"
+	planeMetadata        = "/host:metadata"
 	PlaneTaskEnvironment = "Task Environment"
-	PrefixDeviceGPU      = "/device:GPU:"
+	prefixDeviceGPU      = "/device:GPU:"
 
 	prefixDevice = "/device:"
 
@@ -33,7 +33,7 @@ const (
 	statTracerClock  = "tracer_clock_ns"   // of the clock that the plane names
 	statBracket      = "bracket_ns"        // between two readings of the wall clock
 	statClockName    = "tracer_clock_name" // of the plane
-	statSnapshots    = "prlx_snapshots"    // of PlaneMetadata: the readings, where there is no plane of them
+	statSnapshots    = "prlx_snapshots"    // of planeMetadata: the readings, where there is no plane of them
 	statDeviceVendor = "device_vendor"
 
 	// AbsoluteNS is the smallest line.timestamp_ns that is an absolute instant; a smaller one was normalised: the profiler subtracted
@@ -79,8 +79,8 @@ type Plane struct {
 	Offset int64 // of the message in the file
 	Length int64
 	Lines  []Line
-	Stats  []Stat // in stored order, names resolved
-	Events int64  // over all lines, aggregated ones included
+	Stats  []xStat // in stored order, names resolved
+	Events int64   // over all lines, aggregated ones included
 
 	StatsOmitted       int64 // stats beyond what Scan keeps of a plane
 	EventMetadataCount int64
@@ -107,18 +107,18 @@ type Line struct {
 	segments []segment
 }
 
-// StatKind is the type of a stat's value.
-type StatKind = source.StatKind
+// statKind is the type of a stat's value.
+type statKind = source.StatKind
 
 // The kinds of values.
 const (
-	StatNone   = source.StatNone
-	StatDouble = source.StatDouble
-	StatUint   = source.StatUint
-	StatInt    = source.StatInt
-	StatStr    = source.StatStr
-	StatBytes  = source.StatBytes
-	StatRef    = source.StatRef
+	statNone   = source.StatNone
+	statDouble = source.StatDouble
+	statUint   = source.StatUint
+	statInt    = source.StatInt
+	statStr    = source.StatStr
+	statBytes  = source.StatBytes
+	statRef    = source.StatRef
 )
 
 // mark is the last occurrence of a singular field: the one that readers see. end is 0 when the field is absent.
@@ -144,47 +144,47 @@ type segment struct {
 	big    bool  // one field that does not fit a buffer
 }
 
-// Stat is one named value.
-type Stat struct {
+// xStat is one named value.
+type xStat struct {
 	MetadataID int64
 	Name       string
-	Kind       StatKind
-	Int        int64   // StatInt
-	Uint       uint64  // StatUint; StatRef: the id of the stat metadata whose name is the value
-	Double     float64 // StatDouble
-	Bytes      []byte  // StatStr and StatBytes, at most as much as the reader keeps; an Event's is valid during the visit only
-	Ref        string  // StatRef: the resolved value
-	Offset     int64   // StatStr and StatBytes: where the whole value lies in the file
+	Kind       statKind
+	Int        int64   // statInt
+	Uint       uint64  // statUint; statRef: the id of the stat metadata whose name is the value
+	Double     float64 // statDouble
+	Bytes      []byte  // statStr and statBytes, at most as much as the reader keeps; an Event's is valid during the visit only
+	Ref        string  // statRef: the resolved value
+	Offset     int64   // statStr and statBytes: where the whole value lies in the file
 	Length     int64
 
 	field extent // of a plane's stat: where it stands in the file
 }
 
 // Text returns the value as text: strings as they are, references resolved, numbers in decimal, bytes as "".
-func (s *Stat) Text() string {
+func (s *xStat) Text() string {
 	switch s.Kind {
-	case StatStr:
+	case statStr:
 		return string(s.Bytes)
-	case StatRef:
+	case statRef:
 		return s.Ref
-	case StatInt:
+	case statInt:
 		return strconv.FormatInt(s.Int, 10)
-	case StatUint:
+	case statUint:
 		return strconv.FormatUint(s.Uint, 10)
-	case StatDouble:
+	case statDouble:
 		return strconv.FormatFloat(s.Double, 'g', -1, 64)
 	}
 	return ""
 }
 
 // Integer returns the value as int64; ok is false when it is not an integer or does not fit. Decimal strings count.
-func (s *Stat) Integer() (v int64, ok bool) {
+func (s *xStat) Integer() (v int64, ok bool) {
 	switch s.Kind {
-	case StatInt:
+	case statInt:
 		return s.Int, true
-	case StatUint:
+	case statUint:
 		return int64(s.Uint), s.Uint <= 1<<63-1
-	case StatStr, StatRef:
+	case statStr, statRef:
 		v, err := strconv.ParseInt(s.Text(), 10, 64)
 		return v, err == nil
 	}
@@ -192,7 +192,7 @@ func (s *Stat) Integer() (v int64, ok bool) {
 }
 
 // Stat returns the plane's last stat of a name, nil when it has none.
-func (p *Plane) Stat(name string) *Stat {
+func (p *Plane) Stat(name string) *xStat {
 	for i := len(p.Stats) - 1; i >= 0; i-- {
 		if p.Stats[i].Name == name {
 			return &p.Stats[i]

@@ -3,40 +3,40 @@ package xspace
 import "math"
 
 // value takes one field of the value oneof of an XStat and reports whether it was one. The last one wins.
-func (s *Stat) value(num, wire int, v uint64) bool {
-	var kind StatKind
+func (s *xStat) value(num, wire int, v uint64) bool {
+	var kind statKind
 	switch {
 	case num == 2 && wire == wireFixed64:
-		kind = StatDouble
+		kind = statDouble
 	case num == 3 && wire == wireVarint:
-		kind = StatUint
+		kind = statUint
 	case num == 4 && wire == wireVarint:
-		kind = StatInt
+		kind = statInt
 	case num == 5 && wire == wireLen:
-		kind = StatStr
+		kind = statStr
 	case num == 6 && wire == wireLen:
-		kind = StatBytes
+		kind = statBytes
 	case num == 7 && wire == wireVarint:
-		kind = StatRef
+		kind = statRef
 	default:
 		return false
 	}
-	*s = Stat{MetadataID: s.MetadataID, Kind: kind}
+	*s = xStat{MetadataID: s.MetadataID, Kind: kind}
 	switch kind {
-	case StatDouble:
+	case statDouble:
 		s.Double = math.Float64frombits(v)
-	case StatInt:
+	case statInt:
 		s.Int = int64(v)
-	case StatUint, StatRef:
+	case statUint, statRef:
 		s.Uint = v
 	}
 	return true
 }
 
 // resolve fills in the name and, for a reference, the value.
-func (s *Stat) resolve(names *Names) {
-	s.Name = names.Name(s.MetadataID)
-	if s.Kind == StatRef {
-		s.Ref = names.Name(int64(s.Uint))
+func (s *xStat) resolve(names *names) {
+	s.Name = names.name(s.MetadataID)
+	if s.Kind == statRef {
+		s.Ref = names.name(int64(s.Uint))
 	}
 }

@@ -18,10 +18,10 @@ import (
 // Format is XSpace in the table of formats.
 var Format = source.Format{
 	Name: "xspace", Title: "XSpace", Kind: format.XSpace, Damaged: []format.Kind{format.Binary}, Endings: []string{".xplane.pb"},
-	Work: readWork, Salvage: Salvage,
+	Work: readWork, Salvage: salvageSpace,
 	Blank: func() source.Trace { return &Space{} },
 	Scan: func(ctx context.Context, src *file.Source, opt source.ScanOptions) (source.Trace, error) {
-		s, err := ScanTrace(ctx, src, ScanOptions{Workers: opt.Workers, Progress: opt.Progress})
+		s, err := scanTrace(ctx, src, ScanOptions{Workers: opt.Workers, Progress: opt.Progress})
 		if err != nil {
 			return nil, err
 		}
@@ -41,11 +41,11 @@ func (s *Space) Facts() *source.Facts {
 	f := &source.Facts{
 		Hosts: s.Hostnames, Events: s.Events, StartNS: s.ProfileStartNS, StopNS: s.ProfileStopNS, HasStart: s.ProfileStartNS != 0, Dated: s.ProfileStartNS != 0, MarkDates: true,
 		Snapshots: s.Snapshots, SnapshotsBaseNS: s.SnapshotsLineTimestampNS, HasSnapshots: s.SnapshotsPlane >= 0 && !s.SnapshotsNamed,
-		SnapshotsClock: s.SnapshotsClock, SnapshotsIn: PlaneSnapshots,
+		SnapshotsClock: s.SnapshotsClock, SnapshotsIn: planeSnapshots,
 		Losses: s.Errors, Warnings: slices.Concat(s.Warnings, s.Findings),
 	}
 	if s.SnapshotsPlane < 0 {
-		f.SnapshotsIn = PlaneMetadata
+		f.SnapshotsIn = planeMetadata
 	}
 	if !f.Dated {
 		f.Undated = "profile_start_time"
@@ -58,7 +58,7 @@ func (s *Space) Layout() []*source.Process {
 	out := make([]*source.Process, len(s.Planes))
 	for i := range s.Planes {
 		p := &s.Planes[i]
-		one := &source.Process{Index: p.Index, ID: p.ID, Name: p.Name, GPU: -1, Device: -1, Events: p.Events, Readings: p.Name == PlaneSnapshots, Lines: make([]*source.Line, len(p.Lines))}
+		one := &source.Process{Index: p.Index, ID: p.ID, Name: p.Name, GPU: -1, Device: -1, Events: p.Events, Readings: p.Name == planeSnapshots, Lines: make([]*source.Line, len(p.Lines))}
 		for k := range p.Lines {
 			one.Lines[k] = &p.Lines[k].Line
 		}
@@ -85,7 +85,7 @@ func (s *Space) onTracer() {
 	for i := range s.Planes {
 		p := &s.Planes[i]
 		whole := strings.HasPrefix(p.Name, prefixDevice) || p.Name == "/host:ROCTRACER"
-		calls := known && base != 0 && strings.HasPrefix(p.Name, PlaneHostCPU)
+		calls := known && base != 0 && strings.HasPrefix(p.Name, planeHostCPU)
 		for k := range p.Lines {
 			l := &p.Lines[k]
 			if l.OnTracer = whole || calls && l.TimestampNS == base; l.OnTracer {
@@ -236,7 +236,7 @@ func (a *stats) AppendArgs(dst []byte, open int, lost *source.Lost) []byte {
 		dst = appendArg(dst, open, st, lost)
 	}
 	if of {
-		dst = appendStat(source.OpenArg(dst, open, statProgram), &Stat{Kind: StatInt, Int: program})
+		dst = appendStat(source.OpenArg(dst, open, statProgram), &xStat{Kind: statInt, Int: program})
 	}
 	if a.e.Truncated {
 		lost.Unread.Add(1)
@@ -245,14 +245,14 @@ func (a *stats) AppendArgs(dst []byte, open int, lost *source.Lost) []byte {
 }
 
 // appendArg appends a stat as an arg; what has no place there is counted.
-func appendArg(dst []byte, open int, st *Stat, lost *source.Lost) []byte {
+func appendArg(dst []byte, open int, st *xStat, lost *source.Lost) []byte {
 	switch {
-	case st.Kind == StatBytes:
+	case st.Kind == statBytes:
 		lost.Bytes.Add(1)
 		return dst
-	case st.Kind == StatNone:
+	case st.Kind == statNone:
 		return dst
-	case st.Kind == StatStr && st.Length > source.MaxArgBytes, st.Kind == StatRef && len(st.Ref) > source.MaxArgBytes:
+	case st.Kind == statStr && st.Length > source.MaxArgBytes, st.Kind == statRef && len(st.Ref) > source.MaxArgBytes:
 		lost.Oversized.Add(1)
 		return dst
 	}
@@ -264,17 +264,17 @@ func appendArg(dst []byte, open int, st *Stat, lost *source.Lost) []byte {
 }
 
 // appendStat appends a stat's value as JSON: integers beyond 2^53 and what is not a number as strings.
-func appendStat(dst []byte, st *Stat) []byte {
+func appendStat(dst []byte, st *xStat) []byte {
 	switch st.Kind {
-	case StatInt:
+	case statInt:
 		if st.Int <= source.MaxExactInt && st.Int >= -source.MaxExactInt {
 			return strconv.AppendInt(dst, st.Int, 10)
 		}
-	case StatUint:
+	case statUint:
 		if st.Uint <= source.MaxExactInt {
 			return strconv.AppendUint(dst, st.Uint, 10)
 		}
-	case StatDouble:
+	case statDouble:
 		if !math.IsNaN(st.Double) && !math.IsInf(st.Double, 0) {
 			return strconv.AppendFloat(dst, st.Double, 'g', -1, 64)
 		}
@@ -283,18 +283,18 @@ func appendStat(dst []byte, st *Stat) []byte {
 }
 
 // ReadMark returns what the file says about what prlx did to it, nil when it says nothing.
-func (s *Space) ReadMark(ctx context.Context, src *file.Source) (*Marked, error) {
+func (s *Space) ReadMark(ctx context.Context, src *file.Source) (*marked, error) {
 	return ReadMark(ctx, src, s)
 }
 
 // WriteFile writes the output in one pass over the events where nothing is left out and there is one worker; else, or where lengths
 // change more than one pass can correct, events are measured first.
-func (s *Space) WriteFile(ctx context.Context, src *file.Source, e *Edit, create func() (*file.Output, error)) (*file.Output, int64, error) {
+func (s *Space) WriteFile(ctx context.Context, src *file.Source, e *spaceEdit, create func() (*file.Output, error)) (*file.Output, int64, error) {
 	o, err := create()
 	if err != nil {
 		return nil, 0, err
 	}
-	var sizes *Sizes
+	var sizes *sizes
 	operations, err := s.servedAlong(ctx, src, e)
 	switch {
 	case err != nil:
@@ -302,15 +302,15 @@ func (s *Space) WriteFile(ctx context.Context, src *file.Source, e *Edit, create
 		sizes, err = write(ctx, src, s, e, operations, o, min(outputBuffer, 2*s.Bytes))
 	default:
 		if sizes, err = measure(ctx, src, s, e, operations); err == nil {
-			err = RewriteAt(ctx, src, s, e, sizes, o, 0, e.Workers)
+			err = rewriteAt(ctx, src, s, e, sizes, o, 0, e.Workers)
 		}
 	}
-	if errors.Is(err, ErrLengths) {
+	if errors.Is(err, errLengths) {
 		o.Abort()
 		if o, err = create(); err != nil {
 			return nil, 0, err
 		}
-		err = Rewrite(ctx, src, s, e, sizes, o)
+		err = rewrite(ctx, src, s, e, sizes, o)
 	}
 	if err != nil {
 		o.Abort()
@@ -321,7 +321,7 @@ func (s *Space) WriteFile(ctx context.Context, src *file.Source, e *Edit, create
 
 // servedAlong returns who is to see the operations in the pass that reads the events for an edit. Where that does not read all of them,
 // or several workers do, they are shown here, and nobody is left.
-func (s *Space) servedAlong(ctx context.Context, src *file.Source, e *Edit) (*source.OperationReading, error) {
+func (s *Space) servedAlong(ctx context.Context, src *file.Source, e *spaceEdit) (*source.OperationReading, error) {
 	o := e.Operations
 	if o == nil || e.Workers <= 1 && s.writtenWhole(e) {
 		return o, nil
@@ -332,12 +332,12 @@ func (s *Space) servedAlong(ctx context.Context, src *file.Source, e *Edit) (*so
 // measured is an output of a Space that was sized.
 type measured struct {
 	space *Space
-	edit  *Edit
-	sizes *Sizes
+	edit  *spaceEdit
+	sizes *sizes
 }
 
 // Measure sizes the output.
-func (s *Space) Measure(ctx context.Context, src *file.Source, e *Edit) (source.Measured, error) {
+func (s *Space) Measure(ctx context.Context, src *file.Source, e *spaceEdit) (source.Measured, error) {
 	operations, err := s.servedAlong(ctx, src, e)
 	if err != nil {
 		return nil, err
@@ -351,5 +351,5 @@ func (m *measured) Bytes() int64 { return m.sizes.Total }
 
 // WriteAt writes it.
 func (m *measured) WriteAt(ctx context.Context, src *file.Source, w io.WriterAt, at int64, workers int) error {
-	return RewriteAt(ctx, src, m.space, m.edit, m.sizes, w, at, workers)
+	return rewriteAt(ctx, src, m.space, m.edit, m.sizes, w, at, workers)
 }

@@ -34,7 +34,7 @@ func scan(t testing.TB, src *file.Source) *Space {
 
 // rewritten runs all three passes, sequentially and with three workers, and checks that both give the measured number of the
 // same bytes.
-func rewritten(t testing.TB, src *file.Source, s *Space, e *Edit) ([]byte, *Sizes) {
+func rewritten(t testing.TB, src *file.Source, s *Space, e *spaceEdit) ([]byte, *sizes) {
 	t.Helper()
 	ctx := context.Background()
 	sizes, err := Measure(ctx, src, s, e)
@@ -42,7 +42,7 @@ func rewritten(t testing.TB, src *file.Source, s *Space, e *Edit) ([]byte, *Size
 		t.Fatalf("measure: %v", err)
 	}
 	var one bytes.Buffer
-	if err := Rewrite(ctx, src, s, e, sizes, &one); err != nil {
+	if err := rewrite(ctx, src, s, e, sizes, &one); err != nil {
 		t.Fatalf("rewrite: %v", err)
 	}
 	if int64(one.Len()) != sizes.Total {
@@ -50,7 +50,7 @@ func rewritten(t testing.TB, src *file.Source, s *Space, e *Edit) ([]byte, *Size
 	}
 	const shift = 7
 	at := &memory{b: make([]byte, sizes.Total+shift)}
-	if err := RewriteAt(ctx, src, s, e, sizes, at, shift, 3); err != nil {
+	if err := rewriteAt(ctx, src, s, e, sizes, at, shift, 3); err != nil {
 		t.Fatalf("rewrite with workers: %v", err)
 	}
 	if !bytes.Equal(at.b[shift:], one.Bytes()) {
@@ -61,20 +61,20 @@ func rewritten(t testing.TB, src *file.Source, s *Space, e *Edit) ([]byte, *Size
 }
 
 // inOnePass checks that Write gives the bytes of Rewrite, or says that lengths moved and knows the sizes then.
-func inOnePass(t testing.TB, src *file.Source, s *Space, e *Edit, want []byte, sizes *Sizes) {
+func inOnePass(t testing.TB, src *file.Source, s *Space, e *spaceEdit, want []byte, sizes *sizes) {
 	t.Helper()
 	ctx := context.Background()
 	at := &memory{b: make([]byte, 2*len(want)+4*emitSlack)}
 	got, err := Write(ctx, src, s, e, at)
-	if err != nil && err != ErrLengths {
+	if err != nil && err != errLengths {
 		t.Fatalf("write: %v", err)
 	}
-	if got.Total != sizes.Total || got.Counts != sizes.Counts {
-		t.Fatalf("write found %d bytes and %+v, measure %d and %+v", got.Total, got.Counts, sizes.Total, sizes.Counts)
+	if got.Total != sizes.Total || got.counts != sizes.counts {
+		t.Fatalf("write found %d bytes and %+v, measure %d and %+v", got.Total, got.counts, sizes.Total, sizes.counts)
 	}
-	if err == ErrLengths {
+	if err == errLengths {
 		var again bytes.Buffer
-		if err := Rewrite(ctx, src, s, e, got, &again); err != nil || !bytes.Equal(again.Bytes(), want) {
+		if err := rewrite(ctx, src, s, e, got, &again); err != nil || !bytes.Equal(again.Bytes(), want) {
 			t.Fatalf("rewrite with the sizes of write: other bytes, or %v", err)
 		}
 	} else if !bytes.Equal(at.b[:len(want)], want) {
@@ -93,8 +93,8 @@ func (m *memory) WriteAt(p []byte, off int64) (int, error) {
 }
 
 // randomEdit is an edit of anything, with maps for about half of the lines.
-func (q *quirky) randomEdit(s *Space) *Edit {
-	e := &Edit{Planes: make([]PlaneEdit, q.IntN(len(s.Planes)+1)), Workers: 1 + q.IntN(3)}
+func (q *quirky) randomEdit(s *Space) *spaceEdit {
+	e := &spaceEdit{Planes: make([]planeEdit, q.IntN(len(s.Planes)+1)), Workers: 1 + q.IntN(3)}
 	if q.chance(40) {
 		e.CorrectionStat = []string{"stat3", "correction_ns"}[q.IntN(2)]
 	}
@@ -111,9 +111,9 @@ func (q *quirky) randomEdit(s *Space) *Edit {
 			pe.Name = ptr(string(q.word()))
 		}
 		for q.chance(30) {
-			pe.AddStats = append(pe.AddStats, NewStat{Name: fmt.Sprintf("stat%d", q.IntN(12)), Kind: StatInt, Int: q.number()})
+			pe.AddStats = append(pe.AddStats, newStat{Name: fmt.Sprintf("stat%d", q.IntN(12)), Kind: statInt, Int: q.number()})
 		}
-		pe.Lines = make([]LineEdit, q.IntN(len(s.Planes[i].Lines)+1))
+		pe.Lines = make([]lineEdit, q.IntN(len(s.Planes[i].Lines)+1))
 		for k := range pe.Lines {
 			q.editLine(&pe.Lines[k])
 		}
@@ -123,7 +123,7 @@ func (q *quirky) randomEdit(s *Space) *Edit {
 
 func ptr[T any](v T) *T { return &v }
 
-func (q *quirky) editLine(e *LineEdit) {
+func (q *quirky) editLine(e *lineEdit) {
 	e.Drop = q.chance(5)
 	set := func(v **int64) {
 		if q.chance(30) {
@@ -177,7 +177,7 @@ func (q *quirky) clockMap() *clock.Map {
 }
 
 // apply does to a decoded file what the edit asks for, field by field. id finds the metadata id that a plane's stat received.
-func apply(e *Edit, in node, id func(plane int, name string) int64) {
+func apply(e *spaceEdit, in node, id func(plane int, name string) int64) {
 	var planes []node
 	for i, p := range in.list("planes") {
 		pe := e.Plane(i)
@@ -233,7 +233,7 @@ func (n node) name(id int64, name string) {
 }
 
 // apply edits one line and reports whether it has timed events that receive the correction stat or the bound stat.
-func applyLine(e *LineEdit, l node, all *Edit, id func(string) int64) (moved, bounded bool) {
+func applyLine(e *lineEdit, l node, all *spaceEdit, id func(string) int64) (moved, bounded bool) {
 	var shift int64
 	if e.TimestampNS != nil {
 		shift = *e.TimestampNS - l.int("timestamp_ns")
@@ -339,7 +339,7 @@ type statIDs struct {
 	lastID    int64
 }
 
-func newStatIDs(s *Space, e *Edit, out node) *statIDs {
+func newStatIDs(s *Space, e *spaceEdit, out node) *statIDs {
 	ids := &statIDs{planes: map[int]map[int64]string{}}
 	planes := out.list("planes")
 	for i := range s.Planes {
@@ -382,13 +382,13 @@ func TestZeroEditIsIdentity(t *testing.T) {
 		in := q.space(40)
 		src := opened(t, in)
 		s := scan(t, src)
-		same := &Edit{Planes: make([]PlaneEdit, len(s.Planes))}
+		same := &spaceEdit{Planes: make([]planeEdit, len(s.Planes))}
 		for i := range s.Planes {
 			p := &s.Planes[i]
-			same.Planes[i] = PlaneEdit{ID: &p.ID, Name: &p.Name, Lines: make([]LineEdit, len(p.Lines))}
+			same.Planes[i] = planeEdit{ID: &p.ID, Name: &p.Name, Lines: make([]lineEdit, len(p.Lines))}
 			for k := range p.Lines {
 				l := &p.Lines[k]
-				same.Planes[i].Lines[k] = LineEdit{
+				same.Planes[i].Lines[k] = lineEdit{
 					ID: &l.ID, DisplayID: &l.DisplayID, Name: &l.Name, DisplayName: &l.DisplayName, TimestampNS: &l.TimestampNS,
 					Cursor: new(clock.Map).Cursor(0),
 				}
@@ -403,7 +403,7 @@ func TestZeroEditIsIdentity(t *testing.T) {
 				same.Planes[i].Name = nil
 			}
 		}
-		for name, e := range map[string]*Edit{"zero": {}, "nil": nil, "same values": same} {
+		for name, e := range map[string]*spaceEdit{"zero": {}, "nil": nil, "same values": same} {
 			if out, _ := rewritten(t, src, s, e); !bytes.Equal(in, out) {
 				t.Fatalf("seed %d: %s edit changed the file", seed, name)
 			}
@@ -501,7 +501,7 @@ func compareLine(t *testing.T, at string, src *file.Source, p *Plane, got *Line,
 	}
 }
 
-func compareStat(t *testing.T, at string, got *Stat, want node, names map[int64]string) {
+func compareStat(t *testing.T, at string, got *xStat, want node, names map[int64]string) {
 	t.Helper()
 	if got.MetadataID != want.int("metadata_id") || got.Name != names[got.MetadataID] {
 		t.Fatalf("%s: id %d name %q, want %d %q", at, got.MetadataID, got.Name, want.int("metadata_id"), names[want.int("metadata_id")])
@@ -509,19 +509,19 @@ func compareStat(t *testing.T, at string, got *Stat, want node, names map[int64]
 	ok := false
 	switch f := want.WhichOneof(want.Descriptor().Oneofs().ByName("value")); {
 	case f == nil:
-		ok = got.Kind == StatNone
+		ok = got.Kind == statNone
 	case f.Name() == "double_value":
-		ok = got.Kind == StatDouble && got.Double == want.Get(f).Float()
+		ok = got.Kind == statDouble && got.Double == want.Get(f).Float()
 	case f.Name() == "uint64_value":
-		ok = got.Kind == StatUint && got.Uint == want.Get(f).Uint()
+		ok = got.Kind == statUint && got.Uint == want.Get(f).Uint()
 	case f.Name() == "int64_value":
-		ok = got.Kind == StatInt && got.Int == want.Get(f).Int()
+		ok = got.Kind == statInt && got.Int == want.Get(f).Int()
 	case f.Name() == "str_value":
-		ok = got.Kind == StatStr && sameText(string(got.Bytes), want.Get(f).String()) && got.Length == int64(len(want.Get(f).String()))
+		ok = got.Kind == statStr && sameText(string(got.Bytes), want.Get(f).String()) && got.Length == int64(len(want.Get(f).String()))
 	case f.Name() == "bytes_value":
-		ok = got.Kind == StatBytes && sameText(string(got.Bytes), string(want.Get(f).Bytes())) && got.Length == int64(len(want.Get(f).Bytes()))
+		ok = got.Kind == statBytes && sameText(string(got.Bytes), string(want.Get(f).Bytes())) && got.Length == int64(len(want.Get(f).Bytes()))
 	case f.Name() == "ref_value":
-		ok = got.Kind == StatRef && got.Uint == want.Get(f).Uint() && got.Ref == names[int64(got.Uint)]
+		ok = got.Kind == statRef && got.Uint == want.Get(f).Uint() && got.Ref == names[int64(got.Uint)]
 	}
 	if !ok {
 		t.Fatalf("%s: got %+v, want %v", at, got, want.Interface())

@@ -155,7 +155,7 @@ func (t *transform) tell(u *usualBatch, from, to int) {
 }
 
 // grown returns how many bytes longer the events become, and counts those that move.
-func (u *usualBatch) grown(c *Counts) (bytes int) {
+func (u *usualBatch) grown(c *counts) (bytes int) {
 	for k := range u.n {
 		p, grow := u.place[k], 0
 		if u.newOff[k] != u.off[k] {
@@ -180,7 +180,7 @@ func (u *usualBatch) most() int64 {
 
 // emit writes the events of b at dst[o], counts those that move, and returns the position after them. dst has room for most bytes and
 // the slack.
-func (u *usualBatch) emit(dst []byte, o int, b []byte, c *Counts) int {
+func (u *usualBatch) emit(dst []byte, o int, b []byte, c *counts) int {
 	for k := range u.n {
 		p, off, dur := u.place[k], u.newOff[k], u.newDur[k]
 		if off != u.off[k] {

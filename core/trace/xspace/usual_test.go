@@ -118,7 +118,7 @@ func TestUsualEventsSomeAtATimeAreLikeOneByOne(t *testing.T) {
 		if len(s.Planes[0].Lines[0].segments) > 0 && s.Planes[0].Lines[0].segments[0].usual {
 			marked++
 		}
-		e := &Edit{Planes: []PlaneEdit{{Lines: []LineEdit{{TimestampNS: ptr(int64(9))}}}}}
+		e := &spaceEdit{Planes: []planeEdit{{Lines: []lineEdit{{TimestampNS: ptr(int64(9))}}}}}
 		if r.IntN(8) > 0 {
 			e.Planes[0].Lines[0].Cursor = steps(t, r).Cursor(r.Int64N(3) * 100_000)
 		}
@@ -127,8 +127,8 @@ func TestUsualEventsSomeAtATimeAreLikeOneByOne(t *testing.T) {
 		gotSeen := fmt.Sprint(*seen)
 		*seen = nil
 		want, wantSizes := rewritten(t, src, oneByOne(s), e)
-		if !bytes.Equal(got, want) || gotSizes.Counts != wantSizes.Counts || gotSeen != fmt.Sprint(*seen) {
-			t.Fatalf("seed %d: %d bytes, %+v; one by one %d, %+v; or other bytes, or others observed", seed, len(got), gotSizes.Counts, len(want), wantSizes.Counts)
+		if !bytes.Equal(got, want) || gotSizes.counts != wantSizes.counts || gotSeen != fmt.Sprint(*seen) {
+			t.Fatalf("seed %d: %d bytes, %+v; one by one %d, %+v; or other bytes, or others observed", seed, len(got), gotSizes.counts, len(want), wantSizes.counts)
 		}
 	}
 	if marked < 100 || marked == 400 {
@@ -194,7 +194,7 @@ func TestNoOffsetIsTooLong(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			e := &Edit{Planes: []PlaneEdit{{Lines: []LineEdit{{Cursor: m.Cursor(min(y, 0) / 1000)}}}}}
+			e := &spaceEdit{Planes: []planeEdit{{Lines: []lineEdit{{Cursor: m.Cursor(min(y, 0) / 1000)}}}}}
 			got, _ := rewritten(t, src, s, e)
 			want, _ := rewritten(t, src, oneByOne(s), e)
 			if !bytes.Equal(got, want) {

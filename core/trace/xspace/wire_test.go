@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/prlx-go/prlx/core/trace/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/testing/xspacetest"
 )
 
 // values are the neighbours of every power of two and some of everything between.
@@ -106,10 +106,10 @@ func TestOnlyVisitsWhatWasAskedFor(t *testing.T) {
 	s := scan(t, src)
 	p := &s.Planes[0]
 	for _, want := range [][]int64{{1}, {0}, {127, 16_384}, {128, 1 << 20, -1}, {16_383, 1 << 40}, {99}, {}} {
-		only := &IDSet{}
+		only := &idSet{}
 		for _, id := range want {
-			only.Add(id)
-			only.Add(id)
+			only.add(id)
+			only.add(id)
 		}
 		seen := map[int64]int{}
 		err := EventsOf(context.Background(), src, p, &p.Lines[0], EventOptions{Only: only}, func(e *Event) error {
@@ -128,7 +128,7 @@ func TestOnlyVisitsWhatWasAskedFor(t *testing.T) {
 				}
 			}
 		}
-		if err != nil || len(seen) != present || only.Len() != len(want) {
+		if err != nil || len(seen) != present || only.len() != len(want) {
 			t.Errorf("only %v: saw %v, %v", want, seen, err)
 		}
 	}
@@ -143,16 +143,16 @@ func TestNamesAreBoundedAndByID(t *testing.T) {
 	p := &scan(t, src).Planes[0]
 	ctx := context.Background()
 	all, err := LoadEventNames(ctx, src, p, NameOptions{})
-	if err != nil || all.Len() != 1000 || all.Name(3<<12) != "named" || all.Name(999<<12) != "namel" {
-		t.Fatalf("all: %d names, %q %q, %v", all.Len(), all.Name(3<<12), all.Name(999<<12), err)
+	if err != nil || all.len() != 1000 || all.name(3<<12) != "named" || all.name(999<<12) != "namel" {
+		t.Fatalf("all: %d names, %q %q, %v", all.len(), all.name(3<<12), all.name(999<<12), err)
 	}
 	few, err := LoadEventNames(ctx, src, p, NameOptions{IDs: map[int64]bool{3 << 12: true, 7: true}})
-	if _, ok := few.Lookup(7); err != nil || few.Len() != 1 || ok {
-		t.Fatalf("by id: %d names, %v", few.Len(), err)
+	if _, ok := few.lookup(7); err != nil || few.len() != 1 || ok {
+		t.Fatalf("by id: %d names, %v", few.len(), err)
 	}
 	small, err := LoadEventNames(ctx, src, p, NameOptions{LimitBytes: 100 * (textOverhead + 5)})
-	if err != nil || small.Len() != 100 || small.Omitted != 900 {
-		t.Fatalf("bounded: %d names, %d left out, %v", small.Len(), small.Omitted, err)
+	if err != nil || small.len() != 100 || small.Omitted != 900 {
+		t.Fatalf("bounded: %d names, %d left out, %v", small.len(), small.Omitted, err)
 	}
 }
 
@@ -170,11 +170,11 @@ func TestMemoryDoesNotGrowWithTheFile(t *testing.T) {
 			t.Errorf("%s: scan allocates %d bytes for a file of %d", name, n, len(in))
 		}
 		e := shifted(t, s)
-		var sizes *Sizes
+		var sizes *sizes
 		var err error
 		n := allocated(func() {
 			if sizes, err = Measure(ctx, src, s, e); err == nil {
-				err = Rewrite(ctx, src, s, e, sizes, &failing{math.MaxInt})
+				err = rewrite(ctx, src, s, e, sizes, &failing{math.MaxInt})
 			}
 		})
 		if err != nil || n > 5<<20 {
@@ -199,3 +199,6 @@ func allocated(f func()) uint64 {
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
 }
+
+// len returns the number of entries.
+func (t *names) len() int { return len(t.text) }

@@ -32,7 +32,7 @@ func readWork(j *job.Job, path string, opt work.Options) (*work.Found, error) {
 
 func openWork(ctx context.Context, path string, salvage bool) (src *file.Source, said *source.Salvaged, err error) {
 	if salvage {
-		return source.OpenSalvaged(ctx, path, Salvage)
+		return source.OpenSalvaged(ctx, path, salvageSpace)
 	}
 	src, err = file.Open(ctx, path)
 	return src, nil, err
@@ -40,7 +40,7 @@ func openWork(ctx context.Context, path string, salvage bool) (src *file.Source,
 
 // Work reads what devices did.
 func Work(ctx context.Context, src *file.Source, opt work.Options, progress func(int64)) (*work.Found, error) {
-	space, err := ScanTrace(ctx, src, ScanOptions{Progress: progress})
+	space, err := scanTrace(ctx, src, ScanOptions{Progress: progress})
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func isDevice(p *Plane) bool { return strings.Contains(p.Name, "/device:") }
 
 // wanted reports whether a plane says something about kernels: a device, or a host, whose calls launch them.
 func wanted(p *Plane) bool {
-	return isDevice(p) || strings.Contains(p.Name, PlaneHostCPU) || strings.Contains(p.Name, "CUPTI") || strings.Contains(p.Name, "ROCTRACER")
+	return isDevice(p) || strings.Contains(p.Name, planeHostCPU) || strings.Contains(p.Name, "CUPTI") || strings.Contains(p.Name, "ROCTRACER")
 }
 
 // absolute is the time of a line in ns, absolute where the file says enough.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import runpy
 import shlex
-import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -57,7 +56,11 @@ def _program(name: str | None) -> str | None:
     if path.is_file():
         with path.open("rb") as file:
             return str(path.absolute()) if file.read(4) == b"\x7fELF" else None
-    return None if name.endswith(".py") else shutil.which(name)
+    if name.endswith(".py"):
+        return None
+    import shutil
+
+    return shutil.which(name)
 
 
 def _run_program(program: str, values: argparse.Namespace) -> int:

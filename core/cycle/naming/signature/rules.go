@@ -33,7 +33,7 @@ type rule struct {
 // the strict key and before the product's own. The nil Rules are none.
 type Rules struct{ rules []rule }
 
-// ReadRules reads the rules in a file, see ParseRules; nil without a path.
+// ReadRules reads the rules in a file, see parseRules; nil without a path.
 func ReadRules(ctx context.Context, path string) (*Rules, error) {
 	if path == "" {
 		return nil, nil
@@ -50,16 +50,16 @@ func ReadRules(ctx context.Context, path string) (*Rules, error) {
 	if err != nil {
 		return nil, fault.FromIO(path, err)
 	}
-	return ParseRules(path, text)
+	return parseRules(path, text)
 }
 
-// ParseRules reads a TOML file of rules:
+// parseRules reads a TOML file of rules:
 //
 //	[[rule]]
 //	match = '^my_(\w+)_v[0-9]+$'   # RE2
 //	replace = 'my_$1'
 //	key = 'loose'                  # or 'strict', which the loose key inherits; default loose
-func ParseRules(path string, text []byte) (*Rules, error) {
+func parseRules(path string, text []byte) (*Rules, error) {
 	if len(text) > maxRulesFile {
 		return nil, fault.New(fault.Limit, "a file of rules may have %d bytes", maxRulesFile).WithPath(path)
 	}

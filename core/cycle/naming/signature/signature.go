@@ -12,12 +12,6 @@ import (
 // maxName bounds what is demangled and searched; a longer name is its own key.
 const maxName = 1 << 14
 
-// Strict is the strict key under the rules of the product alone.
-func Strict(name string) string { return (*Rules)(nil).Strict(name) }
-
-// Loose is the loose key under the rules of the product alone.
-func Loose(name string) string { return (*Rules)(nil).Loose(name) }
-
 // Strict is the key that two names share when they are the same kernel.
 func (r *Rules) Strict(name string) string {
 	return r.apply(strictKey, builtinStrict(name))

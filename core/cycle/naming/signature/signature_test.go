@@ -47,17 +47,17 @@ func TestKeys(t *testing.T) {
 		{"void (anonymous namespace)::softmax_warp<float>(float*)", "(anonymous namespace)::softmax_warp<float>", "(anonymous namespace)::softmax_warp"},
 		{"", "", ""},
 	} {
-		if got := Strict(c.name); got != c.strict {
+		if got := (*Rules)(nil).Strict(c.name); got != c.strict {
 			t.Errorf("Strict(%q)\n = %q\nnot %q", c.name, got, c.strict)
 		}
-		if got := Loose(c.name); got != c.loose {
+		if got := (*Rules)(nil).Loose(c.name); got != c.loose {
 			t.Errorf("Loose(%q)\n = %q\nnot %q", c.name, got, c.loose)
 		}
 	}
 }
 
 func TestUserRules(t *testing.T) {
-	r, err := ParseRules("rules.toml", []byte("[[rule]]\nmatch = '^my_(\\w+)_v[0-9]+$'\nreplace = 'my_$1'\n[[rule]]\nmatch='^x_'\nreplace=''\nkey='strict'\n"))
+	r, err := parseRules("rules.toml", []byte("[[rule]]\nmatch = '^my_(\\w+)_v[0-9]+$'\nreplace = 'my_$1'\n[[rule]]\nmatch='^x_'\nreplace=''\nkey='strict'\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestUserRules(t *testing.T) {
 		t.Errorf("%q %q %q", r.Loose("my_add_v3"), r.Strict("x_add"), r.Loose("x_add_7"))
 	}
 	for _, bad := range []string{"[[rule", "[[rule]]\nmatch='('", "[[rule]]\nmatch=''", "[[rule]]\nmatch='a'\nkey='both'", "[[rule]]\nmatch='a'\nsub='b'", strings.Repeat("[[rule]]\nmatch='a'\n", maxRules+1), strings.Repeat("#", maxRulesFile+1)} {
-		if _, err := ParseRules("rules.toml", []byte(bad)); err == nil || fault.Of(err) == nil || fault.Of(err).Kind == fault.Internal {
+		if _, err := parseRules("rules.toml", []byte(bad)); err == nil || fault.Of(err) == nil || fault.Of(err).Kind == fault.Internal {
 			t.Errorf("%.30q: %v", bad, err)
 		}
 	}
@@ -79,7 +79,7 @@ func TestRulesHaveALongestPattern(t *testing.T) {
 		match, replace int
 		fits           bool
 	}{{1, 0, true}, {maxPattern, maxPattern, true}, {maxPattern + 1, 0, false}, {1, maxPattern + 1, false}, {0, 1, false}} {
-		if _, err := ParseRules("rules.toml", []byte(rule(tc.match, tc.replace))); (err == nil) != tc.fits {
+		if _, err := parseRules("rules.toml", []byte(rule(tc.match, tc.replace))); (err == nil) != tc.fits {
 			t.Errorf("%d bytes replaced by %d: %v, want that it fits: %v", tc.match, tc.replace, err, tc.fits)
 		}
 	}
@@ -90,11 +90,11 @@ func FuzzKeys(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		strict, loose := Strict(name), Loose(name)
+		strict, loose := (*Rules)(nil).Strict(name), (*Rules)(nil).Loose(name)
 		if strings.TrimSpace(name) != "" && (strict == "" || loose == "") {
 			t.Errorf("%q: empty key %q %q", name, strict, loose)
 		}
-		if strict != Strict(name) || loose != Loose(name) {
+		if strict != (*Rules)(nil).Strict(name) || loose != (*Rules)(nil).Loose(name) {
 			t.Error("not deterministic")
 		}
 	})

@@ -81,8 +81,8 @@ const perChunk = 31
 
 const chunkBytes = (perChunk + 1) * eventBytes
 
-// MaxEvents bounds the events that are kept of one warp.
-const MaxEvents = 1 << 22
+// maxEvents bounds the events that are kept of one warp.
+const maxEvents = 1 << 22
 
 // Plan says what an arena is for.
 type Plan struct {
@@ -124,8 +124,8 @@ type Array struct {
 // Piece is some memory.
 type Piece struct{ From, Bytes uint64 }
 
-// Slots are the sums of each warp.
-func (p *Plan) Slots() uint64 { return uint64(len(p.Known)) + uint64(p.Sought)*uint64(len(p.Arrays)) }
+// slots are the sums of each warp.
+func (p *Plan) slots() uint64 { return uint64(len(p.Known)) + uint64(p.Sought)*uint64(len(p.Arrays)) }
 
 // ring reports whether events of a warp take turns in its room.
 func (p *Plan) ring() bool { return p.Events && (p.Last || p.Window != nil) }
@@ -169,7 +169,7 @@ func (p *Plan) layout(size uint64) (l layout) {
 	if wanted == 0 {
 		wanted = ^uint64(0)
 	}
-	l.slots, l.pieces = p.Slots(), p.pieces()
+	l.slots, l.pieces = p.slots(), p.pieces()
 	if l.slots > maxSlots || l.pieces > maxPieces || tableAt(l.slots)+l.pieces*placeBytes > size {
 		l.slots, l.pieces = 0, 0 // all that is stored is counted as lost
 	}
@@ -187,8 +187,8 @@ func (p *Plan) layout(size uint64) (l layout) {
 		l.chunks = min(left/chunkBytes, 1<<31)
 	}
 	l.budget = p.Budget
-	if l.budget == 0 || l.budget > MaxEvents {
-		l.budget = MaxEvents
+	if l.budget == 0 || l.budget > maxEvents {
+		l.budget = maxEvents
 	}
 	if p.Events {
 		l.mode = modeEvents

@@ -17,14 +17,14 @@ type Need struct {
 
 // Need says what a launch takes whose warps pass so many events each; warps that pass none need not be listed.
 func (p *Plan) Need(totals []uint64, size uint64) Need {
-	n := Need{WarpBytes: entryBytes + p.Slots()*sumBytes + p.counters() + p.visits()}
+	n := Need{WarpBytes: entryBytes + p.slots()*sumBytes + p.counters() + p.visits()}
 	if p.First < p.Warps {
 		n.Warps = p.Warps - p.First
 		if p.Wanted > 0 {
 			n.Warps = min(n.Warps, p.Wanted)
 		}
 	}
-	n.SumBytes = n.Warps * p.Slots() * sumBytes
+	n.SumBytes = n.Warps * p.slots() * sumBytes
 	chunks, kept := uint64(0), uint64(0)
 	for _, total := range totals {
 		n.Events += total
@@ -33,12 +33,12 @@ func (p *Plan) Need(totals []uint64, size uint64) Need {
 		if p.Budget > 0 {
 			most = min(most, p.Budget)
 		}
-		most = min(most, MaxEvents)
+		most = min(most, maxEvents)
 		kept += most
 		chunks += (most + perChunk - 1) / perChunk
 	}
 	if !p.Events {
-		n.Bytes = tableAt(p.Slots()) + p.pieces()*placeBytes + n.Warps*n.WarpBytes
+		n.Bytes = tableAt(p.slots()) + p.pieces()*placeBytes + n.Warps*n.WarpBytes
 		n.LostWarps = n.Warps - p.layout(size).entries
 		return n
 	}
@@ -58,7 +58,7 @@ func (p *Plan) Need(totals []uint64, size uint64) Need {
 		}
 		n.OperandBytes = held * operandBytes(p.lanes())
 	}
-	n.Bytes = tableAt(p.Slots()) + p.pieces()*placeBytes + n.Warps*n.WarpBytes + chunkBytes + events + n.OperandBytes
+	n.Bytes = tableAt(p.slots()) + p.pieces()*placeBytes + n.Warps*n.WarpBytes + chunkBytes + events + n.OperandBytes
 	n.LostWarps = n.Warps - p.layout(size).entries
 	p.losses(&n, totals, chunks, size)
 	return n

@@ -160,7 +160,7 @@ func (k *Kernel) Origin(at int32) Origin { return k.Origins[k.Code[at].Origin] }
 
 // Barrier is the static part of a barrier instruction.
 type Barrier struct {
-	Reduce  Reduction
+	Reduce  reduction
 	ID      int32 // register of 32 bits, -1: 0
 	Threads int32 // likewise, -1: all of the block
 	Arrive  bool  // does not wait
@@ -169,12 +169,12 @@ type Barrier struct {
 	In, Out Register // of a reduction
 }
 
-// Reduction is what bar.red does with a predicate of every thread.
-type Reduction uint8
+// reduction is what bar.red does with a predicate of every thread.
+type reduction uint8
 
 // The reductions.
 const (
-	ReduceNone Reduction = iota
+	ReduceNone reduction = iota
 	ReducePopc
 	ReduceAnd
 	ReduceOr

@@ -2,7 +2,6 @@ package compile
 
 import (
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/simulator/ptx"
@@ -139,34 +138,6 @@ func (b *binder) emitInst(f *bound, in *ptx.Inst) error {
 		return e.emit(b, f, in)
 	}
 	return b.emitForm(f, in)
-}
-
-// Opcode is a row in the table of what the simulator executes.
-type Opcode struct {
-	Name   string // "add"
-	Forms  string // which of its forms
-	Approx string // how results may differ from a GPU's, "" not at all
-}
-
-// Opcodes are all instructions of the simulator, by name.
-func Opcodes() []Opcode {
-	var list []Opcode
-	for name, e := range emitters {
-		row := Opcode{Name: name, Forms: e.doc}
-		for _, f := range lane.Families() {
-			if f.Name == name {
-				row.Approx = f.Approx
-			}
-		}
-		list = append(list, row)
-	}
-	for _, f := range lane.Families() {
-		if _, mine := emitters[f.Name]; !mine {
-			list = append(list, Opcode(f))
-		}
-	}
-	slices.SortFunc(list, func(a, b Opcode) int { return strings.Compare(a.Name, b.Name) })
-	return list
 }
 
 // emitFence accepts fences. Memory is sequentially consistent here: they only matter to the search for races.

@@ -165,7 +165,7 @@ func TestTableOfTheManualIsFresh(t *testing.T) {
 		fmt.Fprintf(&s, "| `%s` | %s |\n", strings.ReplaceAll(strings.SplitN(shown(line), " ", 2)[0], "|", "\\|"), verdict)
 	}
 	fmt.Fprintf(&s, "\n%d forms are executed, %d are refused.\n", executed, refused)
-	for _, o := range Opcodes() {
+	for _, o := range opcodes() {
 		name := strings.TrimRight(o.Name, "{")
 		if !known[name] && !known[name+"{,"] && !known[name+"{"] {
 			t.Errorf("testdata/manual.txt has no form of %s", o.Name)

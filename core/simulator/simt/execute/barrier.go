@@ -17,12 +17,12 @@ func (b *Block) arrive(w *Warp, in *code.Inst, at int32, taken uint32) {
 		id = int32(w.Regs.R32[d.ID][first(taken)])
 	}
 	if id < 0 || id >= target.Barriers {
-		b.report(CheckBarrier, w, at, taken, fmt.Sprintf("barrier %d: a block has barriers 0 to %d", uint32(id), target.Barriers-1))
+		b.report(checkBarrier, w, at, taken, fmt.Sprintf("barrier %d: a block has barriers 0 to %d", uint32(id), target.Barriers-1))
 		return
 	}
 	gone := w.ending()
 	if missing := w.live &^ taken &^ gone; missing != 0 && d.Aligned {
-		b.report(CheckBarrier, w, at, taken, fmt.Sprintf("lanes %08x of the warp are at the barrier and lanes %08x are elsewhere", taken, missing))
+		b.report(checkBarrier, w, at, taken, fmt.Sprintf("lanes %08x of the warp are at the barrier and lanes %08x are elsewhere", taken, missing))
 		gone |= missing // counts as arrived
 	}
 	g := &b.arrived[id]
@@ -146,7 +146,7 @@ func (b *Block) checkGathering(g *gathering) {
 	if g.mixed && b.aligned(a.at) {
 		for _, other := range g.waiting {
 			if other.at != a.at {
-				b.report(CheckBarrier, a.w, a.at, a.lanes, fmt.Sprintf("warp %d waits at another barrier instruction: %s", other.w.Index, b.kernel.Text(other.at)))
+				b.report(checkBarrier, a.w, a.at, a.lanes, fmt.Sprintf("warp %d waits at another barrier instruction: %s", other.w.Index, b.kernel.Text(other.at)))
 				return
 			}
 		}
@@ -194,5 +194,5 @@ func (b *Block) deadlock() {
 	if at.want > 0 {
 		want = at.want
 	}
-	b.report(CheckDeadlock, who.w, who.at, who.lanes, fmt.Sprintf("every warp of the block waits: at barrier %d are %d of %d threads", at.id, at.threads, want))
+	b.report(checkDeadlock, who.w, who.at, who.lanes, fmt.Sprintf("every warp of the block waits: at barrier %d are %d of %d threads", at.id, at.threads, want))
 }

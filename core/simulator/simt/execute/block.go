@@ -177,7 +177,7 @@ func (b *Block) control(w *Warp, in *code.Inst, at int32, active, taken uint32) 
 		w.end(taken)
 		b.left(w)
 	case code.KindTrap:
-		b.report(CheckTrap, w, at, taken, "the kernel executed trap")
+		b.report(checkTrap, w, at, taken, "the kernel executed trap")
 		b.ended = true
 	case code.KindCall:
 		b.call(w, in, at, taken)

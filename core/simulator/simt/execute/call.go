@@ -23,7 +23,7 @@ func (b *Block) callPointers(w *Warp, in *code.Inst, at int32, taken uint32) {
 		left &^= lanes
 		function := b.functionAt(address)
 		if function < 0 {
-			b.report(CheckCall, w, at, lanes, fmt.Sprintf("a call through 0x%x, where no function is that the module calls through pointers", address))
+			b.report(checkCall, w, at, lanes, fmt.Sprintf("a call through 0x%x, where no function is that the module calls through pointers", address))
 			b.ended = true
 			return
 		}
@@ -62,7 +62,7 @@ func (b *Block) callDynamic(w *Warp, at int32, taken uint32, function int32) {
 	if message := b.stackFault(w, f, depthOf(p.frame), taken); message != "" {
 		w.paths = append(w.paths, p)
 		w.run = len(w.paths) - 1
-		b.report(CheckStack, w, at, taken, message)
+		b.report(checkStack, w, at, taken, message)
 		b.ended = true
 		return
 	}

@@ -64,7 +64,7 @@ func (f *findings) merge(other *findings) {
 
 // rank puts what the program itself says is wrong before what follows from it.
 func rank(c Check) int {
-	if c == CheckAssert {
+	if c == checkAssert {
 		return 0
 	}
 	return 1

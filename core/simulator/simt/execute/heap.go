@@ -62,7 +62,7 @@ func (b *Block) free(w *Warp, in *code.Inst, at int32, lanes uint32) {
 			continue
 		}
 		if wrong := b.Running.Variables.heap.Free(address, by); wrong != "" {
-			b.report(CheckFree, w, at, 1<<l, fmt.Sprintf("free of 0x%x, which is %s", address, wrong))
+			b.report(checkFree, w, at, 1<<l, fmt.Sprintf("free of 0x%x, which is %s", address, wrong))
 		}
 	}
 }

@@ -158,17 +158,17 @@ func (b *Block) checkWhole(w *Warp, in *code.Inst, at int32, taken uint32) {
 		return
 	}
 	if s := w.paths[w.run].loose; s != nil && w.live&^w.ending()&^taken == 0 {
-		b.note(CheckConvergence, w, at, taken, nil, func() string {
+		b.note(checkConvergence, w, at, taken, nil, func() string {
 			return fmt.Sprintf("lanes %08x came here by different ways of a branch that meet only further on (%s): a GPU may execute this once for each",
 				taken, b.joinText(s))
 		})
 		return
 	}
 	if missing := w.live &^ taken; missing != 0 {
-		b.report(CheckConvergence, w, at, taken, fmt.Sprintf("all lanes of the warp must execute this at once: lanes %08x are here, lanes %08x are elsewhere",
+		b.report(checkConvergence, w, at, taken, fmt.Sprintf("all lanes of the warp must execute this at once: lanes %08x are here, lanes %08x are elsewhere",
 			taken, missing))
 	} else if ended := w.born &^ w.live; ended != 0 {
-		b.report(CheckConvergence, w, at, taken, fmt.Sprintf("all lanes of the warp must execute this at once: lanes %08x have ended", ended))
+		b.report(checkConvergence, w, at, taken, fmt.Sprintf("all lanes of the warp must execute this at once: lanes %08x have ended", ended))
 	}
 }
 

@@ -11,33 +11,33 @@ import (
 func checkOf(c memory.Check) Check {
 	switch c {
 	case memory.OutOfBounds:
-		return CheckOutOfBounds
+		return checkOutOfBounds
 	case memory.Misaligned:
-		return CheckMisaligned
+		return checkMisaligned
 	case memory.UninitialisedShared:
-		return CheckUninitialised
+		return checkUninitialised
 	case memory.UninitialisedLocal:
-		return CheckUninitialLocal
+		return checkUninitialLocal
 	case memory.SharedRace:
-		return CheckRace
+		return checkRace
 	case memory.GlobalRace:
-		return CheckGlobalRace
+		return checkGlobalRace
 	case memory.StaleAsyncCopy:
-		return CheckStaleCopy
+		return checkStaleCopy
 	case memory.ReadOnlyWrite:
-		return CheckReadOnly
+		return checkReadOnly
 	case memory.MbarrierMisuse:
-		return CheckMbarrier
+		return checkMbarrier
 	case memory.UninitialisedGlobal:
-		return CheckUninitialGlobal
+		return checkUninitialGlobal
 	case memory.WarpRace:
-		return CheckWarpRace
+		return checkWarpRace
 	case memory.OutsideView:
-		return CheckView
+		return checkView
 	case memory.UseAfterFree:
-		return CheckFreed
+		return checkFreed
 	}
-	return CheckNull
+	return checkNull
 }
 
 // fault reports what memory found in one access.

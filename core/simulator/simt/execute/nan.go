@@ -112,7 +112,7 @@ func (b *Block) executeNaN(w *Warp, in *code.Inst, at int32, lanes uint32) {
 		after |= nanLanes(&w.Regs, s, out)
 	}
 	if made := after & lanes &^ before; made != 0 {
-		b.note(CheckNaN, w, at, made, nil, func() string {
+		b.note(checkNaN, w, at, made, nil, func() string {
 			return fmt.Sprintf("%s makes a NaN of numbers in lane %d", op.Full, first(made))
 		})
 	}

@@ -148,11 +148,11 @@ func TestBlocksNeedWhatTheyHold(t *testing.T) {
 // What an assertion says comes first, whatever was found before it and however few findings are kept.
 func TestFailedAssertionsAreListedFirst(t *testing.T) {
 	f := newFindings()
-	for _, s := range []spot{{3, CheckBarrier}, {5, CheckOutOfBounds}, {9, CheckAssert}, {1, CheckTrap}} {
+	for _, s := range []spot{{3, checkBarrier}, {5, checkOutOfBounds}, {9, checkAssert}, {1, checkTrap}} {
 		f.add(s, 0, 0, func() Finding { return Finding{Check: s.check} })
 	}
 	list, more := f.list(2)
-	if len(list) != 2 || list[0].Check != CheckAssert || list[1].Check != CheckTrap || more != 2 {
+	if len(list) != 2 || list[0].Check != checkAssert || list[1].Check != checkTrap || more != 2 {
 		t.Errorf("listed are %v and %d more, want the assertion, the trap and 2", list, more)
 	}
 }

@@ -209,7 +209,7 @@ func clampWidth(spec string) string {
 func (b *Block) assert(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	c := &b.kernel.Calls[in.Detail]
 	l := first(lanes)
-	b.note(CheckAssert, w, at, lanes, nil, func() string {
+	b.note(checkAssert, w, at, lanes, nil, func() string {
 		message := b.readString(w, at, l, w.word64(c.Params[0], l))
 		file := b.readString(w, at, l, w.word64(c.Params[1], l))
 		function := b.readString(w, at, l, w.word64(c.Params[3], l))

@@ -130,7 +130,7 @@ func (f *follower) used(b *Block, w *Warp, r code.Register, lanes uint32) {
 			}
 		}
 	}
-	b.note(CheckDivision, w, d.at, lanes, nil, func() string {
+	b.note(checkDivision, w, d.at, lanes, nil, func() string {
 		return fmt.Sprintf("integer division by zero in lane %d", first(lanes))
 	})
 }

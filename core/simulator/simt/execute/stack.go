@@ -30,7 +30,7 @@ func (b *Block) allocate(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	}
 	if over != 0 {
 		l := first(over)
-		b.report(CheckStack, w, at, over, fmt.Sprintf("the stack of a thread has %d bytes: %d are in use and %d more are needed, aligned to %d",
+		b.report(checkStack, w, at, over, fmt.Sprintf("the stack of a thread has %d bytes: %d are in use and %d more are needed, aligned to %d",
 			b.kernel.Stack, used[l], w.value(in.Ins[0], l), align))
 		b.ended = true
 	}
@@ -52,7 +52,7 @@ func (b *Block) restoreStack(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	}
 	if over != 0 {
 		l := first(over)
-		b.report(CheckStack, w, at, over, fmt.Sprintf("the stack is set to 0x%x, which no stacksave has said: %d bytes of it are in use",
+		b.report(checkStack, w, at, over, fmt.Sprintf("the stack is set to 0x%x, which no stacksave has said: %d bytes of it are in use",
 			w.value(in.Ins[0], l), used[l]))
 		b.ended = true
 	}

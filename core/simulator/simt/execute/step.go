@@ -210,13 +210,13 @@ func (b *Block) misuse(w *Warp, at int32, lanes uint32, err error) {
 		return
 	}
 	if bad := (*lane.MetadataError)(nil); errors.As(err, &bad) {
-		b.report(CheckMetadata, w, at, bad.Lanes, bad.Error())
+		b.report(checkMetadata, w, at, bad.Lanes, bad.Error())
 		return
 	}
 	if lanes == may || b.code[at].Meet == code.MeetWarp { // of the latter checkWhole says so
 		return
 	}
-	b.note(CheckBadShuffle, w, at, lanes, nil, func() string {
+	b.note(checkBadShuffle, w, at, lanes, nil, func() string {
 		return fmt.Sprintf("%v; active are lanes %08x", err, lanes)
 	})
 }

@@ -176,19 +176,19 @@ func (d *decoder) width(n, of int) int {
 	return 32
 }
 
-// FamilyDoc is a row in the table of opcodes.
-type FamilyDoc struct {
+// familyDoc is a row in the table of opcodes.
+type familyDoc struct {
 	Name   string // "add"
 	Forms  string // which of its forms the simulator knows
 	Approx string // how results may differ from a GPU's, "" not at all
 }
 
 // Families are the instructions of this package, by name.
-func Families() []FamilyDoc {
-	var out []FamilyDoc
+func Families() []familyDoc {
+	var out []familyDoc
 	for _, name := range slices.Sorted(maps.Keys(families)) {
 		f := families[name]
-		out = append(out, FamilyDoc{name, f.doc, f.approx})
+		out = append(out, familyDoc{name, f.doc, f.approx})
 	}
 	return out
 }

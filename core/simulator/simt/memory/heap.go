@@ -25,8 +25,8 @@ type given struct {
 }
 
 const (
-	// DefaultHeap is how many bytes a heap has that is given no size: that of a GPU whose program does not ask for more.
-	DefaultHeap = 8 << 20
+	// defaultHeap is how many bytes a heap has that is given no size: that of a GPU whose program does not ask for more.
+	defaultHeap = 8 << 20
 
 	heapBase  = lastSlot // the first address
 	heapGap   = 1 << 20
@@ -54,7 +54,7 @@ func (h *Heap) Allocate(size, align uint64, name string) (address uint64) {
 		h.next = heapBase
 	}
 	if h.limit == 0 {
-		h.limit = DefaultHeap
+		h.limit = defaultHeap
 	}
 	align = max(align, heapAlign)
 	cost := max(size+heapAlign-1, heapAlign) &^ (heapAlign - 1)

@@ -13,12 +13,12 @@ import (
 type Standing struct {
 	mu   sync.Mutex
 	list atomic.Pointer[[]region] // in ascending order, disjoint
-	gone []Freed                  // the latest that went, a ring
+	gone []freed                  // the latest that went, a ring
 	next int                      // of the ring
 }
 
-// Freed is an array that was there once.
-type Freed struct {
+// freed is an array that was there once.
+type freed struct {
 	Name  string
 	Host  uint64
 	Bytes uint64
@@ -70,7 +70,7 @@ func (s *Standing) Change(add []Allocation, remove []uint64) int {
 }
 
 func (s *Standing) forget(r *region) {
-	f := Freed{r.name, r.base, uint64(len(r.bytes))}
+	f := freed{r.name, r.base, uint64(len(r.bytes))}
 	if len(s.gone) < remembered {
 		s.gone = append(s.gone, f)
 		return
@@ -80,7 +80,7 @@ func (s *Standing) forget(r *region) {
 }
 
 // Freed says which array had an address of the process that went last, of those that are remembered.
-func (s *Standing) Freed(address uint64) (f Freed, ok bool) {
+func (s *Standing) Freed(address uint64) (f freed, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.gone {
@@ -92,7 +92,7 @@ func (s *Standing) Freed(address uint64) (f Freed, ok bool) {
 			return *g, true
 		}
 	}
-	return Freed{}, false
+	return freed{}, false
 }
 
 // At is the array that has an address of the process, as it is now.

@@ -36,18 +36,18 @@ type Place struct {
 type Mark struct {
 	Place
 	Kind    site.Kind
-	By      Decision
+	By      decision
 	Compare int32 // instruction of the function, -1 none: nothing is known of its operands
 	Safe    bool  // the operands of the compare are still in their registers when the site is passed
 	Types   [2]warptrace.ValueType
 }
 
-// Decision says which predicate of an instruction decides, where one does.
-type Decision uint8
+// decision says which predicate of an instruction decides, where one does.
+type decision uint8
 
 // The decisions.
 const (
-	ByGuard  Decision = iota
+	ByGuard  decision = iota
 	BySelect          // the predicate of selp, its last input
 )
 
@@ -138,7 +138,7 @@ func leaves(in *ptx.Inst) bool {
 }
 
 // predicate adds the first use of a predicate in a block.
-func (l *List) predicate(flow *dataflow, used map[int32]bool, at, register int32, not bool, by Decision) {
+func (l *List) predicate(flow *dataflow, used map[int32]bool, at, register int32, not bool, by decision) {
 	if used[register] {
 		return
 	}
@@ -147,7 +147,7 @@ func (l *List) predicate(flow *dataflow, used map[int32]bool, at, register int32
 }
 
 // decision adds a branch or a predicate with what it compares.
-func (l *List) decision(flow *dataflow, at int32, kind site.Kind, register int32, not bool, by Decision) {
+func (l *List) decision(flow *dataflow, at int32, kind site.Kind, register int32, not bool, by decision) {
 	s, m := l.begin(flow.f, at, kind)
 	m.By = by
 	text := flow.f.Insts[at].Op.Full

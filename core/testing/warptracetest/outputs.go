@@ -145,7 +145,7 @@ func chunkOf(c *warptrace.Contents) warptrace.Chunk {
 	out := warptrace.Chunk{Index: c.Chunk, Bytes: uint32(c.NumberOfWritten())}
 	for at := 0; at < len(c.Bytes); at += 8 {
 		if shape := c.Written[at/8]; shape != 0 {
-			out.Digest += warptrace.ChunkHash(uint64(c.Offset()+int64(at)), binary.LittleEndian.Uint64(c.Bytes[at:]), uint64(shape))
+			out.Digest += warptrace.HashAt(warptrace.HashPlace(uint64(c.Offset()+int64(at)), uint64(shape)), binary.LittleEndian.Uint64(c.Bytes[at:]))
 		}
 	}
 	return out

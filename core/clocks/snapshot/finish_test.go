@@ -9,27 +9,28 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prlx-go/prlx/core/clocks/clockfile"
 	"github.com/prlx-go/prlx/core/clocks/snapshot"
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/format"
+	"github.com/prlx-go/prlx/core/testing/snapshottest"
 	"github.com/prlx-go/prlx/core/trace/xspace"
 )
 
-func recording(n int) *snapshot.Recording {
-	r := &snapshot.Recording{
-		Tracer: snapshot.Clock{Name: "CLOCK_MONOTONIC_RAW", TicksPerSecond: 7}, Period: 4 * time.Second,
-		Counters: snapshot.Counters{Taken: int64(n), Missed: 1, Dropped: 2, Wide: 3, Failed: 4},
-		Discipline: []snapshot.Discipline{
+func recording(n int) *clockfile.Snapshots {
+	rank := 3
+	r := &clockfile.Snapshots{
+		TracerClock: "CLOCK_MONOTONIC_RAW", SamplingPeriodNS: 4e9, Host: `a "host"`, Rank: &rank,
+		Counters: clockfile.SnapshotCounters{Stated: true, Taken: int64(n), Missed: 1, Dropped: 2, Wide: 3, Failed: 4},
+		System: []clockfile.SystemClock{
 			{SysNS: 1_760_000_000_000_000_001, Synchronized: true, MaxErrorNS: 250_000, EstErrorNS: 9, DriftPPB: -1234, Source: "adjtimex"},
-			{SysNS: 1_760_000_009_000_000_001, MaxErrorNS: 16_000_000_000, Source: "adjtimex"},
+			{SysNS: 1_760_000_009_000_000_001, MaxErrorNS: 16_000_000_000, Source: "chrony", GrowthPPB: 2000, Reference: "UTC"},
 		},
 	}
 	for i := range int64(n) {
-		r.Pairs = append(r.Pairs, snapshot.Pair{SysNS: 1_760_000_000_000_000_000 + i*4_000_000_007, TracerNS: 3_000_000_000 + i*4_000_000_000, WidthNS: 40 + i%7})
+		r.Pairs = append(r.Pairs, clockfile.SnapshotPair{SysNS: 1_760_000_000_000_000_000 + i*4_000_000_007, TracerNS: 3_000_000_000 + i*4_000_000_000, BracketNS: 40 + i%7})
 	}
 	return r
 }
@@ -52,75 +53,45 @@ func read(t *testing.T, path string) *clockfile.Snapshots {
 }
 
 // same compares what a reader found with what was recorded.
-func same(t *testing.T, what string, got *clockfile.Snapshots, want *snapshot.Recording) {
+func same(t *testing.T, what string, got, want *clockfile.Snapshots) {
 	t.Helper()
-	pairs := make([]clockfile.SnapshotPair, len(want.Pairs))
-	for i, p := range want.Pairs {
-		pairs[i] = clockfile.SnapshotPair{SysNS: p.SysNS, TracerNS: p.TracerNS, BracketNS: p.WidthNS}
-	}
-	system := make([]clockfile.SystemClock, len(want.Discipline))
-	for i, d := range want.Discipline {
-		system[i] = clockfile.SystemClock(d)
-	}
-	c := want.Counters
-	counters := clockfile.SnapshotCounters{Stated: true, Taken: c.Taken, Missed: c.Missed, Dropped: c.Dropped, Wide: c.Wide, Failed: c.Failed, Unstored: c.Unstored}
-	if !slices.Equal(got.Pairs, pairs) || !slices.Equal(got.System, system) || got.Counters != counters ||
-		got.TracerClock != want.Tracer.Name || got.SamplingPeriodNS != int64(want.Period) {
+	if !slices.Equal(got.Pairs, want.Pairs) || !slices.Equal(got.System, want.System) || got.Counters != want.Counters ||
+		got.TracerClock != want.TracerClock || got.SamplingPeriodNS != want.SamplingPeriodNS {
 		t.Errorf("%s: read %+v\nwrote %+v", what, got, want)
 	}
 }
 
 func TestWhatIsWrittenIsReadBack(t *testing.T) {
-	for _, n := range []int{1, 2, 500} {
+	for _, n := range []int{1, 2, 500, 2000} {
 		want := recording(n)
-		path := filepath.Join(t.TempDir(), "snapshot_pairs.pb")
-		if err := os.WriteFile(path, want.Message(), 0o644); err != nil {
+		lines, message := journal(t, want), filepath.Join(t.TempDir(), "snapshot_pairs.pb")
+		same(t, "lines", read(t, lines), want)
+		f, err := snapshot.Finish(context.Background(), lines, message, false)
+		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, "message", read(t, path), want)
-		if k := format.Of(want.Message()); k != format.PairsMessage {
-			t.Errorf("%d pairs: the message looks like %s", n, k)
+		same(t, "message", read(t, message), want)
+		if b, err := os.ReadFile(message); err != nil || format.Of(b) != format.PairsMessage {
+			t.Errorf("%d pairs: the message looks like %s (%v)", n, format.Of(b), err)
 		}
-		path = journal(t, want)
-		same(t, "lines", read(t, path), want)
-		if strings.HasSuffix(path, ".zst") {
-			t.Errorf("%d pairs: the file is called %s", n, filepath.Base(path))
+		same(t, "finished lines", read(t, f.Path), want)
+		if large := n == 2000; strings.HasSuffix(f.Path, "pairs.jsonl.zst") != large {
+			t.Errorf("%d pairs: the file is called %s", n, filepath.Base(f.Path))
 		}
-	}
-	want := recording(2000)
-	path := journal(t, want)
-	if !strings.HasSuffix(path, "pairs.jsonl.zst") {
-		t.Errorf("a file of more than 64 KiB is called %s", filepath.Base(path))
-	}
-	same(t, "compressed lines", read(t, path), want)
-	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*")); len(left) != 1 {
-		t.Errorf("beside the compressed file lie %q", left)
+		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(f.Path), "*")); len(left) != 1 {
+			t.Errorf("%d pairs: beside the finished file lie %q", n, left)
+		}
 	}
 }
 
-// journal writes a recording as a sampler does.
-func journal(t *testing.T, r *snapshot.Recording) string {
+// journal writes a recording as the sampler does.
+func journal(t *testing.T, r *clockfile.Snapshots) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pairs.jsonl")
-	j, err := snapshot.NewJournal(path, snapshot.Header{Tracer: r.Tracer, PeriodNS: int64(r.Period), Host: `a "host"`, Rank: 3, PID: 7})
-	if err != nil {
+	if err := os.WriteFile(path, snapshottest.Lines(r), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range r.Discipline {
-		if err := j.Discipline(d); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, p := range r.Pairs {
-		if err := j.Pair(p); err != nil {
-			t.Fatal(err)
-		}
-	}
-	to, err := j.Finish(r.Counters)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return to
+	return path
 }
 
 // TestAJournalThatIsCutAnywhereGivesWhatWasWhole: a recorder that was killed leaves everything but the line that it was writing.
@@ -138,7 +109,7 @@ func TestAJournalThatIsCutAnywhereGivesWhatWasWhole(t *testing.T) {
 		}
 		got := read(t, path)
 		n := bytes.Count(whole[:cut], []byte("sys_clock_ns")) - bytes.Count(whole[:cut], []byte("system_clock"))
-		lines := bytes.Count(whole[:cut], []byte("\n")) - 1 - len(want.Discipline)
+		lines := bytes.Count(whole[:cut], []byte("\n")) - 1 - len(want.System)
 		if complete := max(0, min(lines, len(want.Pairs))); len(got.Pairs) < complete || len(got.Pairs) > max(n, 0) {
 			t.Fatalf("cut at %d: %d pairs, %d lines are whole", cut, len(got.Pairs), complete)
 		}
@@ -150,20 +121,10 @@ func TestAJournalThatIsCutAnywhereGivesWhatWasWhole(t *testing.T) {
 	}
 }
 
-func TestAJournalReplacesNothing(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "pairs.jsonl")
-	if err := os.WriteFile(path, []byte("mine"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := snapshot.NewJournal(path, snapshot.Header{Rank: -1}); err == nil {
-		t.Error("a file that was there is written over")
-	}
-}
-
 func TestThePlaneIsReadBackWithTheNameOfItsClock(t *testing.T) {
 	for _, zero := range []int64{0, 1_759_999_999_000_000_000} {
 		want := recording(300)
-		src, err := file.FromBytes("t.xplane.pb", want.Plane(zero))
+		src, err := file.FromBytes("t.xplane.pb", snapshottest.Plane(want, zero))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,10 +181,10 @@ func TestReadingsAreAttachedToAChromeTrace(t *testing.T) {
 				}
 			}
 			path := filepath.Join(t.TempDir(), "member.json")
-			if err := os.WriteFile(path, doc[snapshot.MemberName], 0o644); err != nil {
+			if err := os.WriteFile(path, doc["prlx_snapshots"], 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if got := read(t, path); len(got.Pairs) != 3 || got.Pairs[2].TracerNS != want.Pairs[2].TracerNS || got.TracerClock != want.Tracer.Name {
+			if got := read(t, path); len(got.Pairs) != 3 || got.Pairs[2].TracerNS != want.Pairs[2].TracerNS || got.TracerClock != want.TracerClock {
 				t.Errorf("%s%s: the member is read as %+v", name, ending, got)
 			}
 		}
@@ -264,10 +225,9 @@ func TestAFinishedFileSaysWhatItHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Pairs != 500 || f.BracketP99NS != 46 || !f.Complete || f.Counters != want.Counters || f.Synchronized || f.Clock != "CLOCK_MONOTONIC_RAW" {
+	if f.Pairs != 500 || f.BracketP99NS != 46 || !f.Complete || f.Counters != (snapshot.Counters{Taken: 500, Missed: 1, Dropped: 2, Wide: 3, Failed: 4}) || f.Synchronized || f.Clock != "CLOCK_MONOTONIC_RAW" {
 		t.Errorf("got %+v", f)
 	}
-	want.Tracer.TicksPerSecond = 0 // is not kept
 	same(t, "message", read(t, path), want)
 	if _, err := snapshot.Finish(context.Background(), f.Path, path, false); err == nil {
 		t.Error("a message that was there is replaced")
@@ -280,12 +240,7 @@ func FuzzAttach(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	pairs := filepath.Join(f.TempDir(), "pairs.jsonl")
-	r := recording(2)
-	line := snapshot.AppendHeader(nil, snapshot.Header{Tracer: r.Tracer, Rank: -1})
-	for _, p := range r.Pairs {
-		line = snapshot.AppendPair(line, p)
-	}
-	if err := os.WriteFile(pairs, line, 0o644); err != nil {
+	if err := os.WriteFile(pairs, snapshottest.Lines(recording(2)), 0o644); err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, trace []byte) {

@@ -1,0 +1,5 @@
+package offsets
+
+// What the tests of package offsets_test see of this package.
+
+type Kind = kind

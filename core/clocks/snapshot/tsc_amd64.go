@@ -1,5 +1,0 @@
-package snapshot
-
-func readTSC() int64
-
-const hasTSC = true

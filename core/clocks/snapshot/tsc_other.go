@@ -1,7 +1,0 @@
-//go:build !amd64
-
-package snapshot
-
-func readTSC() int64 { return 0 }
-
-const hasTSC = false
