@@ -202,6 +202,10 @@ mutants: ## small changes of the core, one at a time: which of them no Go test n
 schemas: ## the JSON Schemas of documents, from the structs that make them
 	go test ./core/api -run SchemasAreFresh -update-schemas
 
+.PHONY: options
+options: ## keyword arguments, flags, settings and their reference, from the structs that take them
+	go test ./core/api -run OptionsAreFresh -update-options
+
 .PHONY: docs
 docs: build ## check that the documentation is complete and that its commands run
 	$(PY) -m pytest -q tests/docs

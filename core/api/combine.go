@@ -35,10 +35,12 @@ func inputsOf(args []traceArg) []combine.Input {
 
 // combineRequest is the request of combine: combine.Request with inputs that are expanded.
 type combineRequest struct {
-	requestLimits
 	combine.Request
 	Inputs []traceArg `json:"inputs"`
-	Strict bool       `json:"strict"`
+	// Exit 5 when a part could not be aligned. In Python: `PartialResultError`, after the output is written; also where a trace or a
+	// part of one is missing, or no collective confirms the clocks.
+	Strict bool `json:"strict" takes:"switch" setting:"own"`
+	requestLimits
 }
 
 // combineTraces aligns the clocks of N nodes and merges their traces.
@@ -129,11 +131,13 @@ func compareAlignments(j *job.Job, r *compareAlignmentsRequest) (*combine.Compar
 
 // alignRequest is the request of align: one trace.
 type alignRequest struct {
-	requestLimits
+	Trace string `json:"trace"`
+	// Which node of the clock files this is.
+	Node string `json:"node" takes:"node" unset:"by its name, then by what is recorded inside"`
 	combine.Request
-	Trace  string `json:"trace"`
-	Node   string `json:"node"` // its id in the clock files; default: from its path
-	Strict bool   `json:"strict"`
+	// Exit 5 when a part could not be aligned. In Python: `PartialResultError`, after the output is written.
+	Strict bool `json:"strict" takes:"switch" setting:"own"`
+	requestLimits
 }
 
 // alignTrace aligns one trace.
@@ -157,9 +161,9 @@ func solve(j *job.Job, r *solveRequest) (*combine.SolveDocument, error) {
 
 // validateRequest is the request of validate, with inputs that are expanded.
 type validateRequest struct {
-	requestLimits
 	combine.ValidateRequest
 	Inputs []traceArg `json:"inputs"`
+	requestLimits
 }
 
 func validate(j *job.Job, r *validateRequest) (*combine.ValidateDocument, error) {

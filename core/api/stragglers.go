@@ -18,8 +18,8 @@ import (
 
 // stragglersRequest is the request of stragglers, with inputs that are expanded.
 type stragglersRequest struct {
-	requestLimits
 	combine.StragglersRequest
+	requestLimits
 	Inputs    []traceArg  `json:"inputs"`
 	Outputs   []outputArg `json:"outputs"`
 	Overwrite bool        `json:"overwrite"`

@@ -268,7 +268,8 @@ const (
 // ValidateRequest is what validate is asked for. Without clock files the traces are judged as they are: raw or aligned.
 type ValidateRequest struct {
 	Request
-	Limit *int `json:"limit"` // rows of worst; default 20
+	// Rows in the table of the worst collectives.
+	Limit *int `json:"limit" takes:"whole" default:"10" setting:"own"`
 }
 
 // ValidateDocument is prlx.validate/1.

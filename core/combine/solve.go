@@ -16,10 +16,14 @@ import (
 
 // SolveRequest is what solve is asked for.
 type SolveRequest struct {
-	Files     []string `json:"files"`     // probe windows or raw stamps, of all nodes
-	Output    string   `json:"output"`    // round offsets (JSON lines); "" writes none
-	Reference string   `json:"reference"` // node number; "" the smallest
-	Overwrite bool     `json:"overwrite"`
+	Files []string `json:"files"` // probe windows or raw stamps, of all nodes
+
+	// Where to write round offsets, as JSON lines that `prlx combine --offsets` reads; left out, they are printed only.
+	Output string `json:"output" takes:"path" metavar:"OUT" also:"-o"`
+	// Replace an output that exists.
+	Overwrite bool `json:"overwrite" takes:"switch"`
+	// The node that all offsets are relative to.
+	Reference string `json:"reference" takes:"node" setting:"own" unset:"the node with the smallest number"`
 }
 
 // SolveDocument is prlx.solve/1.

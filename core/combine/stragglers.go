@@ -18,11 +18,15 @@ import (
 
 // StragglersRequest is what Stragglers is asked for. Traces that are not aligned are aligned on the way.
 type StragglersRequest struct {
+	// Seconds at the beginning that do not count. Operations that all had left so long after the first one began are left out.
+	Since *float64 `json:"since" takes:"seconds"`
+	// A step that counts, by its name; may be repeated. What led to it is followed back all the same. Left out, all count.
+	Steps []string `json:"step" takes:"texts" metavar:"NAME"`
+	// Only communicators with this in their name. Operations of others do not count.
+	Group *string `json:"group" takes:"text"`
+	// Single latenesses that the document lists. They are the most expensive ones.
+	Limit *int `json:"limit" takes:"whole" unset:"20" rare:"yes"`
 	Request
-	Limit *int     `json:"limit"` // latenesses that are listed; default 20
-	Since *float64 `json:"since"` // seconds from the first operation: what ends earlier does not count
-	Steps []string `json:"step"`  // names of steps that count; empty: all
-	Group *string  `json:"group"` // part of the name of a communicator that counts; null: all
 
 	Tracks *straggler.Tracks `json:"-"` // filled where it is not nil
 }

@@ -9,12 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _config, _core, _request
+from . import _core, _options, _request
 from ._errors import NotAlignedWarning, PrlxError, UsageError, in_python, said
 from ._lines import clean
 from ._request import Inputs
 from ._result import Brief, Card, clipped
-from ._units import TimeRange, format_count, format_ns, one_unit
+from ._units import format_count, format_ns, one_unit
 from ._verdict import Judged
 
 if TYPE_CHECKING:
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
     import pandas
     import polars
+    from typing_extensions import Unpack
 
+    from ._option_types import CombineOptions
     from ._progress import Progress
-    from ._request import Path as AnyPath
     from ._table import Table
     from ._timeline import Timeline
 
@@ -316,37 +317,13 @@ def _directory(files: list[Path]) -> Path:
     return files[0] if files[0].is_dir() else files[0].parent
 
 
+@_options.by_name("combine")
 def combine_traces(
     inputs: Inputs,
     *,
-    output: AnyPath | None = None,
-    apply_alignment: bool = True,
-    format: str | None = None,
-    snapshots: Inputs | None = None,
-    offsets: AnyPath | None = None,
-    probes: AnyPath | list[AnyPath] | None = None,
-    declared: AnyPath | None = None,
-    reference: str | int | None = None,
-    method: str = "auto",
-    policy: str = "degrade",
-    round_bound_ns: int | None = None,
-    naming: str = "viewer",
-    timebase: str = "host",
-    time_range: str | TimeRange | None = None,
-    correction_stat: bool = False,
-    bound_stat: bool = False,
-    device_clocks: str = "trust",
-    skip_unreadable: bool = False,
-    salvage: bool = False,
-    strict: bool = False,
-    repair: bool = False,
-    explain: str | int | None = None,
     executor: Executor | None = None,
-    workers: int | None = None,
-    memory_limit: int | str | None = None,
-    report: AnyPath | None = None,
-    overwrite: bool = False,
     progress: Progress = "auto",
+    **options: Unpack[CombineOptions],
 ) -> CombinedTrace:
     """Put the traces of several nodes on one clock and into one output.
 
@@ -354,66 +331,11 @@ def combine_traces(
     ----------
     inputs
         Files, directories, globs or log directories; a mapping names the node of each.
-    output
-        Where to write; ``None`` makes a sibling of the inputs, named after what was done: ``_aligned``, ``_unaligned`` or
-        ``_merged``.
-    apply_alignment
-        ``False`` merges without touching a time.
-    format
-        ``xplane`` (one file), ``run`` (a directory with one file a host) or ``chrome`` (one JSON); ``None`` decides by inputs
-        and output.
-    snapshots
-        Snapshot pairs of a tracer clock, where the traces do not hold them.
-    offsets, probes, declared
-        What relates the clocks: solved round offsets, probe windows or raw stamps, offsets known from elsewhere.
-    reference
-        The node whose clock the others are put on.
-    method
-        ``auto`` takes all that is there: for each node what knows its clock best of probes, declared offsets and the
-        collectives that the traces share, narrowed by the others, else the wall clock. Others insist; ``collectives``
-        takes the traces alone: what one node entered happened before another, whose data it needed, left.
-    policy
-        Where no clock reading reaches: ``degrade`` and say so, ``hold`` the last reading, or ``refuse``.
-    round_bound_ns
-        How far off a round offset can be, where the file states no bound and has fewer than five of a node, too few to scatter.
-        50 us are assumed without it.
-    naming
-        Names and ids of planes: ``viewer`` (shown by every viewer), ``document``, ``tagged`` or ``rocm``.
-    timebase
-        ``host`` writes host time of the reference, ``tracer`` goes back to each node's tracer clock.
-    time_range
-        ``"A:B"`` as on the command line, or two absolute times in ns of which either may be ``None``.
-    correction_stat
-        Add the correction in ns to every event.
-    bound_stat
-        Add to every event by how many ns its start or its end can be off, and a track of each node's offset and bound over
-        time.
-    device_clocks
-        ``check`` finds out from launches and waits how far the clock of a device is off its host's, and says it in
-        ``document["nodes"][...]["device_clocks"]``; ``correct`` also moves its events where one is in an impossible order.
-        ``trust`` leaves them where the recorder has put them. Kineto JSON is corrected, XSpace only checked.
-    skip_unreadable
-        Leave out traces that cannot be read, and say which: in ``verdict``, ``skipped`` and ``warnings``. Without it one of
-        them is an error; that none can be read always is.
-    salvage
-        Of a trace whose file was cut, take what is complete, and say what was lost. Without it a cut file is an error.
-    strict
-        A result that is not wholly aligned, that lacks a trace or a part of one, or that no collective confirms, raises
-        ``PartialResultError`` when it is written.
-    repair
-        Move clocks within their bounds until no collective is in an impossible order; ``document["repaired"]`` says by how
-        much, and what no clock within its bound repairs.
-    explain
-        A node, whose clock ``document["explained"]`` explains: the collectives that keep it from being further ahead or behind.
+    **options
+        Those of ``CombineOptions``.
     executor
         Any ``concurrent.futures`` executor: each node's file is read and written by tasks of it, where the file lies. The
         output is then a run directory.
-    workers, memory_limit
-        Goroutines, and bytes (or text such as ``"512MiB"``) that the job may take. Neither changes what is written.
-    report
-        Write an HTML summary here.
-    overwrite
-        Replace an output that exists. Inputs are never touched.
     progress
         ``"auto"`` shows it on a terminal; ``True``, ``False``, or a function that is called with each state.
 
@@ -440,91 +362,13 @@ def combine_traces(
     >>> combined.path.name
     'merged.json'
     """
-    asked = request(
-        inputs,
-        output=output,
-        apply_alignment=apply_alignment,
-        format=format,
-        snapshots=snapshots,
-        offsets=offsets,
-        probes=probes,
-        declared=declared,
-        reference=reference,
-        method=method,
-        policy=policy,
-        round_bound_ns=round_bound_ns,
-        naming=naming,
-        timebase=timebase,
-        time_range=time_range,
-        correction_stat=correction_stat,
-        bound_stat=bound_stat,
-        device_clocks=device_clocks,
-        skip_unreadable=skip_unreadable,
-        salvage=salvage,
-        strict=strict,
-        repair=repair,
-        explain=explain,
-        workers=workers,
-        memory_limit=memory_limit,
-        report=report,
-        overwrite=overwrite,
-    )
-    return warn_unless_aligned(run(asked, executor=executor, progress=progress))
+    return warn_unless_aligned(run(request(inputs, **options), executor=executor, progress=progress))
 
 
-def request(
-    inputs: Inputs,
-    *,
-    output: AnyPath | None = None,
-    apply_alignment: bool = True,
-    format: str | None = None,
-    snapshots: Inputs | None = None,
-    offsets: AnyPath | None = None,
-    probes: AnyPath | list[AnyPath] | None = None,
-    declared: AnyPath | None = None,
-    reference: str | int | None = None,
-    method: str = "auto",
-    policy: str = "degrade",
-    round_bound_ns: int | None = None,
-    naming: str = "viewer",
-    timebase: str = "host",
-    time_range: str | TimeRange | None = None,
-    correction_stat: bool = False,
-    bound_stat: bool = False,
-    device_clocks: str = "trust",
-    skip_unreadable: bool = False,
-    salvage: bool = False,
-    strict: bool = False,
-    repair: bool = False,
-    explain: str | int | None = None,
-    workers: int | None = None,
-    memory_limit: int | str | None = None,
-    report: AnyPath | None = None,
-    overwrite: bool = False,
-) -> dict[str, Any]:
+@_options.by_name("combine")
+def request(inputs: Inputs, **options: Unpack[CombineOptions]) -> dict[str, Any]:
     """The request of the operation ``combine``; arguments as of ``combine_traces``."""
-    defaults = _config.load()
-    return {
-        "inputs": _request.named(inputs),
-        "output": _request.absolute_or_none(output),
-        **_request.words(format=defaults.get("combine.format").value if format is None else format),
-        **_request.clocks(snapshots=snapshots, offsets=offsets, probes=probes, declared=declared),
-        **_request.words(method=method, policy=policy, naming=naming, timebase=timebase, device_clocks=device_clocks),
-        "round_bound_ns": round_bound_ns,
-        "reference": _request.node_id("reference", reference, defaults.get("combine.reference").value),
-        "time_range": _request.time_range(time_range),
-        "apply_alignment": apply_alignment,
-        "correction_stat": correction_stat,
-        "bound_stat": bound_stat,
-        "skip_unreadable": skip_unreadable,
-        "salvage": salvage,
-        "strict": strict,
-        "repair": repair,
-        "explain": _request.node_id("explain", explain),
-        **_request.limits(workers, memory_limit, defaults),
-        "report": _request.absolute_or_none(report),
-        "overwrite": overwrite,
-    }
+    return {"inputs": _request.named(inputs), **_request.of("combine", options)}
 
 
 def warn_unless_aligned(result: CombinedTrace) -> CombinedTrace:

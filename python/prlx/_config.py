@@ -14,19 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from . import _former
+from . import _former, _options
 from ._errors import TraceFormatError, UsageError
 from ._units import parse_size
 
 Kind = Literal["text", "choice", "whole", "size", "switch"]
 Value = str | int | bool | None
 
-FORMATS = ("xplane", "run", "chrome")
-METHODS = ("auto", "probes", "declared", "collectives", "wall")
-POLICIES = ("degrade", "hold", "refuse")
-NAMINGS = ("viewer", "document", "tagged", "rocm")
-TIMEBASES = ("host", "tracer")
-DEVICE_CLOCKS = ("trust", "check", "correct")
 TRACKS = ("chrome", "perfetto")
 RECORDINGS = ("v1", "v2")
 COLORS = ("auto", "always", "never")
@@ -93,46 +87,32 @@ def _whole(raw: object) -> int:
     raise ValueError(f"expected a whole number above 0, got {raw!r}")
 
 
-def _alignment(command: str) -> tuple[Setting, ...]:
-    return (
-        Setting(f"{command}.method", "choice", "auto", "what relates the clocks of the nodes", METHODS),
+def _of(operation: str, *, shared: bool = False) -> tuple[Setting, ...]:
+    """The settings of the options of an operation: its own, or those that it shares with others."""
+    return tuple(
         Setting(
-            f"{command}.policy", "choice", "degrade", "what to do with times that no clock reading covers", POLICIES
-        ),
-        Setting(f"{command}.timebase", "choice", "host", "the clock that the output shows", TIMEBASES),
-        Setting(
-            f"{command}.reference", "text", None, "the node whose clock all others are put on", unset="the first node"
-        ),
-        Setting(f"{command}.correction-stat", "switch", False, "add to every event by how many ns it was moved"),
-        Setting(
-            f"{command}.device-clocks",
-            "choice",
-            "trust",
-            "trust the clocks of devices, check or correct them",
-            DEVICE_CLOCKS,
-        ),
-        Setting(f"{command}.bound-stat", "switch", False, "add to every event by how many ns it can be off"),
-        Setting(f"{command}.strict", "switch", False, "exit 5 when a part could not be aligned"),
+            option.setting,
+            "choice" if option.choices else _KINDS[option.takes],
+            option.default,
+            option.sentence.replace("`", ""),
+            option.choices,
+            option.unset,
+        )
+        for option in _options.of(operation).values()
+        if option.setting and option.setting.startswith(f"{operation}.") is not shared
     )
 
 
+_KINDS: dict[str, Kind] = {"switch": "switch", "whole": "whole", "size": "size", "text": "text", "node": "text"}
+
+
 SETTINGS: tuple[Setting, ...] = (
-    Setting("workers", "whole", None, "parallel workers", unset="all CPUs"),
-    Setting(
-        "memory-limit",
-        "size",
-        None,
-        "memory that a job may take",
-        unset="half of the cgroup's limit, or of the machine",
-    ),
+    *_of("combine", shared=True),
     Setting("color", "choice", "auto", "colour in the terminal", COLORS),
-    Setting("combine.format", "choice", None, "what is written", FORMATS, unset="by inputs and output name"),
-    Setting("combine.align", "switch", True, "put all nodes on one clock, not only into one file"),
-    Setting("combine.naming", "choice", "viewer", "names and ids of the merged planes", NAMINGS),
-    *_alignment("combine"),
-    *_alignment("align"),
-    Setting("validate.limit", "whole", 10, "rows of the table of worst collectives"),
-    Setting("solve.reference", "text", None, "the node that all offsets are relative to", unset="the first node"),
+    *_of("combine"),
+    *_of("align"),
+    *_of("validate"),
+    *_of("solve"),
     Setting("inspect.limit", "whole", 10, "rows of each table"),
     Setting("diff.max-shown", "whole", 10, "clusters that are shown"),
     Setting("diff.strict", "switch", False, "exit 5 when losses limit the verdict, or too little was recorded"),

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
+from . import _config, _options
 from ._config import Config
 from ._errors import UsageError
 from ._units import TimeRange, parse_size, parse_time_range
@@ -96,6 +97,33 @@ def _stated(name: str, given: object) -> None:
         raise UsageError(f"{name} is empty", hint="leave it out for the default; an unset shell variable is empty")
 
 
+def of(operation: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the options of an operation ask for, by the keyword arguments that were given.
+
+    Raises
+    ------
+    TypeError
+        One of them is not an option of the operation.
+    """
+    _options.refuse_others(operation, given)
+    settings = _config.load()
+    return {
+        option.name: _asked(option, given.get(option.name, option.keyword_default), settings)
+        for option in _options.of(operation).values()
+    }
+
+
+def _asked(option: _options.Option, given: Any, settings: Config) -> Any:
+    """The value of an option as the core takes it."""
+    read = _READ.get(option.takes)
+    if read is not None and given is not None:
+        return read(given)
+    _stated(option.name, given)
+    if given is None and option.setting:
+        given = settings.get(option.setting).value
+    return str(given) if option.takes == "node" and given is not None else given
+
+
 def node_id(name: str, given: str | int | None, otherwise: object = None) -> str | None:
     """The argument ``name``, the id of a node, as text; the setting where none was given."""
     _stated(name, given)
@@ -115,16 +143,30 @@ def time_range(given: str | TimeRange | None) -> list[int | None] | None:
         raise UsageError(f"time_range: {error}") from None
 
 
+def texts(given: Iterable[object]) -> list[str]:
+    """Words, or numbers that stand for words."""
+    return [str(each) for each in given]
+
+
+def size(given: int | str) -> int:
+    """Bytes, of a memory limit as it may be written."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return parse_size(given)
+    except ValueError as error:
+        raise UsageError(f"memory_limit: {error}") from None
+
+
+# What is given for an option that is not a word or a number, as the core takes it.
+_READ = {"texts": texts, "path": absolute, "paths": paths, "inputs": named, "range": time_range, "size": size}
+
+
 def limits(workers: int | None, memory_limit: int | str | None, defaults: Config) -> dict[str, Any]:
     """Workers and bytes, from the arguments or the settings."""
-    if isinstance(memory_limit, str):
-        try:
-            memory_limit = parse_size(memory_limit)
-        except ValueError as error:
-            raise UsageError(f"memory_limit: {error}") from None
     return {
         "workers": defaults.get("workers").value if workers is None else workers,
-        "memory_limit": defaults.get("memory-limit").value if memory_limit is None else memory_limit,
+        "memory_limit": defaults.get("memory-limit").value if memory_limit is None else size(memory_limit),
     }
 
 

@@ -8,13 +8,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _config, _core, _request
+from . import _core, _options, _request
 from ._errors import UsageError, said
 from ._result import Brief, Card
 from ._units import format_ns, node_name, one_unit, plural
 from ._verdict import Judged
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._option_types import SolveOptions
     from ._progress import Progress
     from ._request import Path as AnyPath
 
@@ -119,13 +122,9 @@ class Offsets(Judged):
         )
 
 
+@_options.by_name("solve")
 def solve_offsets(
-    files: AnyPath | Iterable[AnyPath],
-    *,
-    output: AnyPath | None = None,
-    reference: str | int | None = None,
-    overwrite: bool = False,
-    progress: Progress = "auto",
+    files: AnyPath | Iterable[AnyPath], *, progress: Progress = "auto", **options: Unpack[SolveOptions]
 ) -> Offsets:
     """Turn probe windows or raw probe stamps into offsets.
 
@@ -133,14 +132,10 @@ def solve_offsets(
     ----------
     files
         Files of windows (``probe_windows_node3.jsonl``) or of raw stamps (``src, dst, seq, t1..t4``).
-    output
-        Write round offsets here, as JSON lines that ``combine_traces(offsets=...)`` and others read.
-    reference
-        The node that all offsets are relative to; ``None`` takes the first.
-    overwrite
-        Replace an output that exists.
+    **options
+        Those of ``SolveOptions``.
     progress
-        As for ``combine_traces``.
+        ``"auto"`` shows it on a terminal; ``True``, ``False``, or a function that is called with each state.
 
     Returns
     -------
@@ -161,24 +156,13 @@ def solve_offsets(
     >>> solved.path.name
     'offsets.jsonl'
     """
-    asked = request(files, output=output, reference=reference, overwrite=overwrite)
-    return run(asked, progress=progress)
+    return run(request(files, **options), progress=progress)
 
 
-def request(
-    files: AnyPath | Iterable[AnyPath],
-    *,
-    output: AnyPath | None = None,
-    reference: str | int | None = None,
-    overwrite: bool = False,
-) -> dict[str, Any]:
+@_options.by_name("solve")
+def request(files: AnyPath | Iterable[AnyPath], **options: Unpack[SolveOptions]) -> dict[str, Any]:
     """The request of the operation ``solve``; arguments as of ``solve_offsets``."""
-    return {
-        "files": _request.paths(files),
-        "output": _request.absolute_or_none(output),
-        "reference": _request.node_id("reference", reference, _config.load().get("solve.reference").value),
-        "overwrite": overwrite,
-    }
+    return {"files": _request.paths(files), **_request.of("solve", options)}
 
 
 def run(asked: dict[str, Any], *, progress: Progress = "auto") -> Offsets:

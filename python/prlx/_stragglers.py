@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _config, _core, _request
+from . import _core, _options, _request
 from ._errors import InconclusiveError, UsageError, said
 from ._request import Inputs
 from ._result import Brief, Card
@@ -19,6 +19,9 @@ from ._verdict import Judged
 if TYPE_CHECKING:
     import os
 
+    from typing_extensions import Unpack
+
+    from ._option_types import StragglersOptions
     from ._progress import Progress
     from ._request import Path as AnyPath
 
@@ -267,26 +270,14 @@ class Stragglers(Judged):
         return Card("Stragglers", self.verdict, ("rank", "host", "cost", "share", "last", "cause"), rows, self.warnings)
 
 
+@_options.by_name("stragglers")
 def find_stragglers(
     inputs: Inputs,
     *,
-    since: float | None = None,
-    step: Sequence[str | int] | None = None,
-    group: str | None = None,
-    method: str | None = None,
-    snapshots: Inputs | None = None,
-    offsets: AnyPath | None = None,
-    probes: AnyPath | list[AnyPath] | None = None,
-    declared: AnyPath | None = None,
-    round_bound_ns: int | None = None,
-    skip_unreadable: bool = False,
-    salvage: bool = False,
-    limit: int | None = None,
     overlay: AnyPath | None = None,
     overwrite: bool = False,
-    workers: int | None = None,
-    memory_limit: int | str | None = None,
     progress: Progress = "auto",
+    **options: Unpack[StragglersOptions],
 ) -> Stragglers:
     """Say who was late at the collectives of several ranks, by how much, and what it cost.
 
@@ -296,24 +287,14 @@ def find_stragglers(
     ----------
     inputs
         Traces of all ranks, one combined trace, or a trace whose lines are ranks.
-    since
-        Seconds from the first operation: operations that all had left before do not count. Default 0.
-    step
-        Names of the steps that count, as the result lists them; all unless given.
-    group
-        Part of the name of a communicator: only its operations count. All unless given.
-    method
-        What relates the clocks, as for ``combine_traces``: ``auto`` unless given.
-    snapshots, offsets, probes, declared, round_bound_ns, skip_unreadable, salvage
-        As for ``combine_traces``.
-    limit
-        How many of the most expensive single latenesses the document lists; 20 unless given.
+    **options
+        Those of ``StragglersOptions``.
     overlay
         A file ``.trace.json`` that is written: tracks of each rank that open in Perfetto beside the trace, with its operations,
         their parts and what its lateness cost.
     overwrite
         Replace that file where it exists.
-    workers, memory_limit, progress
+    progress
         As for ``combine_traces``.
 
     Returns
@@ -332,26 +313,8 @@ def find_stragglers(
     >>> [rank.id for rank in found.blamed]
     []
     """
-    asked = request(
-        inputs,
-        since=since,
-        step=step,
-        group=group,
-        method=method,
-        snapshots=snapshots,
-        offsets=offsets,
-        probes=probes,
-        declared=declared,
-        round_bound_ns=round_bound_ns,
-        skip_unreadable=skip_unreadable,
-        salvage=salvage,
-        limit=limit,
-        outputs=() if overlay is None else ({"format": "chrome", "path": _request.absolute(overlay)},),
-        overwrite=overwrite,
-        workers=workers,
-        memory_limit=memory_limit,
-    )
-    found = run(asked, progress=progress)
+    outputs = () if overlay is None else ({"format": "chrome", "path": _request.absolute(overlay)},)
+    found = run(request(inputs, outputs=outputs, overwrite=overwrite, **options), progress=progress)
     return Stragglers({key: value for key, value in found.document.items() if key not in ("written", "rendered")})
 
 
@@ -370,41 +333,19 @@ def gate(text: str | None) -> float | None:
     return percent
 
 
+@_options.by_name("stragglers")
 def request(
     inputs: Inputs,
     *,
-    since: float | None = None,
-    step: Sequence[str | int] | None = None,
-    group: str | None = None,
-    method: str | None = None,
-    snapshots: Inputs | None = None,
-    offsets: AnyPath | None = None,
-    probes: AnyPath | list[AnyPath] | None = None,
-    declared: AnyPath | None = None,
-    round_bound_ns: int | None = None,
-    skip_unreadable: bool = False,
-    salvage: bool = False,
-    limit: int | None = None,
     fail_on: str | None = None,
     outputs: Sequence[Mapping[str, str]] = (),
     overwrite: bool = False,
-    workers: int | None = None,
-    memory_limit: int | str | None = None,
+    **options: Unpack[StragglersOptions],
 ) -> dict[str, Any]:
     """The request of the operation ``stragglers``; arguments as of ``find_stragglers``, and reports written on the way."""
-    defaults = _config.load()
     return {
         "inputs": _request.named(inputs),
-        "since": since,
-        "step": None if step is None else [str(name) for name in step],
-        "group": group,
-        "method": method,
-        **_request.clocks(snapshots=snapshots, offsets=offsets, probes=probes, declared=declared),
-        "round_bound_ns": round_bound_ns,
-        "skip_unreadable": skip_unreadable,
-        "salvage": salvage,
-        **_request.limits(workers, memory_limit, defaults),
-        "limit": limit,
+        **_request.of("stragglers", options),
         "fail_on": gate(fail_on),
         "outputs": list(outputs) or None,
         "overwrite": overwrite,

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _config, _core, _request
+from . import _core, _options, _request
 from ._errors import UsageError, said
 from ._request import Inputs
 from ._result import Brief, Card
@@ -17,8 +17,10 @@ from ._units import one_unit
 from ._verdict import Judged
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._option_types import ValidateOptions
     from ._progress import Progress
-    from ._request import Path as AnyPath
 
 
 @dataclass(frozen=True, repr=False)
@@ -181,20 +183,9 @@ class Verdicts(Judged):
         )
 
 
+@_options.by_name("validate")
 def validate_collectives(
-    inputs: Inputs,
-    *,
-    snapshots: Inputs | None = None,
-    offsets: AnyPath | None = None,
-    probes: AnyPath | list[AnyPath] | None = None,
-    declared: AnyPath | None = None,
-    round_bound_ns: int | None = None,
-    skip_unreadable: bool = False,
-    salvage: bool = False,
-    limit: int | None = None,
-    workers: int | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress = "auto",
+    inputs: Inputs, *, progress: Progress = "auto", **options: Unpack[ValidateOptions]
 ) -> Verdicts:
     """Check collectives of aligned or raw traces for impossible order.
 
@@ -202,14 +193,11 @@ def validate_collectives(
     ----------
     inputs
         Traces of all nodes, or one combined trace.
-    snapshots, offsets, probes, declared
-        Clock files, as for ``combine_traces``: the traces are judged on the clocks that these relate. Without them they are
-        judged as they are, with the bounds that traces of ``combine_traces`` carry.
-    round_bound_ns, skip_unreadable, salvage
-        As for ``combine_traces``.
-    limit
-        How many of the worst ones are listed; left out, the setting ``validate.limit`` decides.
-    workers, memory_limit, progress
+        With clock files they are judged on the clocks that these relate. Without them they are judged as they are, with the
+        bounds that traces of ``combine_traces`` carry.
+    **options
+        Those of ``ValidateOptions``.
+    progress
         As for ``combine_traces``.
 
     Returns
@@ -230,47 +218,13 @@ def validate_collectives(
     >>> prlx.validate_collectives("merged").passed
     True
     """
-    asked = request(
-        inputs,
-        snapshots=snapshots,
-        offsets=offsets,
-        probes=probes,
-        declared=declared,
-        round_bound_ns=round_bound_ns,
-        skip_unreadable=skip_unreadable,
-        salvage=salvage,
-        limit=limit,
-        workers=workers,
-        memory_limit=memory_limit,
-    )
-    return run(asked, progress=progress)
+    return run(request(inputs, **options), progress=progress)
 
 
-def request(
-    inputs: Inputs,
-    *,
-    snapshots: Inputs | None = None,
-    offsets: AnyPath | None = None,
-    probes: AnyPath | list[AnyPath] | None = None,
-    declared: AnyPath | None = None,
-    round_bound_ns: int | None = None,
-    skip_unreadable: bool = False,
-    salvage: bool = False,
-    limit: int | None = None,
-    workers: int | None = None,
-    memory_limit: int | str | None = None,
-) -> dict[str, Any]:
+@_options.by_name("validate")
+def request(inputs: Inputs, **options: Unpack[ValidateOptions]) -> dict[str, Any]:
     """The request of the operation ``validate``; arguments as of ``validate_collectives``."""
-    defaults = _config.load()
-    return {
-        "inputs": _request.named(inputs),
-        **_request.clocks(snapshots=snapshots, offsets=offsets, probes=probes, declared=declared),
-        "round_bound_ns": round_bound_ns,
-        "skip_unreadable": skip_unreadable,
-        "salvage": salvage,
-        **_request.limits(workers, memory_limit, defaults),
-        "limit": defaults.get("validate.limit").value if limit is None else limit,
-    }
+    return {"inputs": _request.named(inputs), **_request.of("validate", options)}
 
 
 def run(asked: dict[str, Any], *, progress: Progress = "auto") -> Verdicts:

@@ -62,7 +62,8 @@ def test_attributes_that_a_class_lists_exist(node):
 def literals() -> frozenset[str]:
     """Every text that stands alone in the source: words that values of documents take, endings of files."""
     found = set()
-    for path in sorted([*PACKAGE.rglob("*.py"), *(ROOT / "hooks").rglob("*.py"), *(ROOT / "core").rglob("*.go")]):
+    sources = [*PACKAGE.rglob("*.py"), *(ROOT / "hooks").rglob("*.py"), *(ROOT / "core").rglob("*.go")]
+    for path in sorted([*sources, *(ROOT / "runtime").rglob("*.c")]):
         if not path.name.endswith("_test.go"):
             text = re.sub(r'"""(?s:.)*?"""', "", path.read_text(encoding="utf-8"))
             found |= set(re.findall(r'"([\w.-]+)"', text))

@@ -38,6 +38,17 @@ def test_every_option_is_in_the_help(prlx, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_help_explains_every_option_without_the_pages_which_are_not_in_the_wheel(prlx, name):
+    short, full = prlx(name, "--help").out, prlx(name, "--help", "-v").out
+    assert "docs/" not in short + full
+    assert "explained by" not in full
+    assert ("explained by" not in short) or f"also, explained by prlx {name} --help -v:" in short
+    said = " ".join(full.split())
+    for option in _table.load(name).listed:
+        assert " ".join(option.help.split()) in said
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_example_is_a_command_line_that_parses(name):
     command = _table.load(name)
     for line, _ in command.examples:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,8 @@ from prlx.cli import _table
 from prlx.cli._ui import UI, Stream
 
 from .conftest import SCHEMAS
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def example(name):
@@ -101,10 +104,20 @@ def test_the_opener_fits_the_output(prlx, core, tmp_path):
 
 
 @pytest.mark.usefixtures("core")
-def test_quiet_says_nothing_and_still_prints_the_data(prlx):
-    ran = prlx("combine", "a.pb", "-q")
-    assert not ran.err
-    assert ran.out
+@pytest.mark.parametrize("command", ["combine", "align", "validate", "stragglers", "solve"])
+def test_quiet_prints_errors_alone_and_json_where_it_is_asked_for(prlx, command):
+    loud, quiet = prlx(command, "a.pb"), prlx(command, "a.pb", "-q")
+    assert loud.out
+    assert (quiet.out, quiet.err, quiet.code) == ("", "", loud.code)
+    assert prlx(command, "a.pb", "-q", "--json").json() == prlx(command, "a.pb", "--json").json()
+    assert ": error: " in prlx(command, "-q").err
+
+
+@pytest.mark.parametrize("words", [["doctor"], ["config"], ["inspect", str(EXAMPLES / "two_runs/a.prlx")]])
+def test_quiet_leaves_the_exit_code_of_commands_that_only_show(prlx, words):
+    loud, quiet = prlx(*words), prlx(*words, "-q")
+    assert loud.out
+    assert (quiet.out, quiet.err, quiet.code) == ("", "", loud.code)
 
 
 def test_warnings_of_nodes_name_their_node(prlx, core):

@@ -80,7 +80,7 @@ def run(command: Command, words: Sequence[str]) -> int:
     own, _ = _parser.split(command, words)
     verbose = sum(word.count("v") for word in own if word in ("-v", "-vv", "-vvv")) + own.count("--verbose")
     if "--help" in own or "-h" in own:
-        return _print(_parser.render_help(command))
+        return _print(_parser.render_help(command, full=verbose > 0))
     program = command.program or f"prlx {command.name}"
     try:
         _end_like_ctrl_c()

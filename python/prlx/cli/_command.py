@@ -39,7 +39,7 @@ class Option:
     required
         Whether the command refuses to run without it.
     brief
-        Whether ``--help`` only names it, in a line with others; the page of the command explains it.
+        Whether ``--help`` only names it, in a line with others, where it would not fit on a screen; ``--help -v`` explains it.
     refused
         Whether it is only taken to say what to do instead: neither help nor completion lists it.
     """

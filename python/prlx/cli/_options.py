@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+from .. import _options
 from .._config import BY_KEY
 from ._command import Option, Takes
 
@@ -26,6 +29,29 @@ def from_setting(key: str, help: str = "", *, name: str = "", off: str = "", met
     )
 
 
+def of(operation: str) -> tuple[Option, ...]:
+    """The flags of an operation, from the table of options."""
+    return tuple(_flag(option) for option in _options.of(operation).values())
+
+
+_TYPED: dict[str, Takes] = {"node": "text", "inputs": "paths"}
+
+
+def _flag(option: _options.Option) -> Option:
+    flags = ("--" + option.name.replace("_", "-"), *([option.also] if option.also else []))
+    left = f"; default: {option.left_out}" if option.left_out else ""
+    return Option(
+        flags,
+        option.off_help or option.sentence.replace("`", "") + left,
+        takes=_TYPED.get(option.takes) or cast(Takes, option.takes),
+        metavar=option.metavar,
+        choices=option.choices,
+        setting=option.setting,
+        off=option.off,
+        brief=option.rare,
+    )
+
+
 OUTPUT = Option(
     ("--output", "-o"), "where to write; nothing is overwritten without --overwrite", takes="path", metavar="OUT"
 )
@@ -39,36 +65,6 @@ COMMON = (
     Option(("--help", "-h"), "this text", takes="switch"),
 )
 
-CLOCK_FILES = (
-    Option(("--snapshots",), "readings of a tracer's clock: ID=FILE, or named by node", takes="paths", metavar="FILE"),
-    Option(("--offsets",), "clock offsets (JSONL), as prlx solve writes them", takes="path", metavar="FILE"),
-    Option(("--probes",), "network probes: raw stamps or windows, solved first", takes="paths", metavar="FILE"),
-    Option(("--declared",), "offsets you know: TOML or JSON, node -> offset", takes="path", metavar="FILE"),
-)
-
-
-def alignment(command: str) -> tuple[Option, ...]:
-    """How clocks are related: the flags that every aligning command has."""
-    return (
-        from_setting(f"{command}.method", "what relates the clocks"),
-        from_setting(f"{command}.policy", "what to do with times that no clock reading covers"),
-        ROUND_BOUND,
-        from_setting(f"{command}.timebase", "the clock that the output shows"),
-        from_setting(f"{command}.reference", "the node whose clock the others are put on", metavar="NODE"),
-        from_setting(f"{command}.correction-stat"),
-        from_setting(f"{command}.bound-stat"),
-        from_setting(f"{command}.device-clocks"),
-        from_setting(f"{command}.strict"),
-    )
-
-
-ROUND_BOUND = Option(
-    ("--round-bound-ns",),
-    "bound of round offsets that state none, fewer than five",
-    takes="whole",
-    metavar="NS",
-    brief=True,
-)
 SKIP_UNREADABLE = Option(("--skip-unreadable",), "leave out traces that cannot be read, and say which", takes="switch")
 SALVAGE = Option(("--salvage",), "read the complete part of a trace that was cut off", takes="switch")
 WORKERS = from_setting("workers", "parallel workers; the output is the same for any number", metavar="N")

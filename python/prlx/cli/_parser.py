@@ -15,6 +15,7 @@ from ._command import Command, Option
 from ._options import COMMON
 
 HELP_WIDTH = 100
+SCREEN = 44
 _LEFT = 37
 
 
@@ -219,22 +220,24 @@ def naming_flags(message: str, command: Command) -> str:
     return flag + message[named.end() :] if named and flag else message
 
 
-def render_help(command: Command) -> str:
-    """The help text: usage, what it does, examples, options; a test keeps it within 40 lines."""
+def render_help(command: Command, *, full: bool = False) -> str:
+    """The help text: usage, what it does, examples, options. It fits on a screen, unless it is to be full."""
     lines = [f"usage: {command.usage}", "", command.summary[:1].upper() + command.summary[1:] + ".", "", "examples:"]
     width = max((len(line) for line, meaning in command.examples if meaning), default=0)
     lines += [f"  {line:<{width}}  {meaning}".rstrip() for line, meaning in command.examples]
     lines += ["", "options:"]
     lines += [line for item in command.positionals for line in _columns("|".join(item.choices) or item.name, item.help)]
-    lines += [line for option in (*command.listed, *COMMON) if not option.brief for line in _row(option)]
-    lines += _brief([option for option in command.listed if option.brief], command)
-    if command.notes:
-        lines += ["", *command.notes]
+    shown = [line for option in (*command.listed, *COMMON) for line in _row(option)]
+    notes = ["", *command.notes] if command.notes else []
+    if not full and len(lines) + len(shown) + len(notes) > SCREEN:
+        shown = [line for option in (*command.listed, *COMMON) if not option.brief for line in _row(option)]
+        shown += _brief([option for option in command.listed if option.brief], command)
+    lines += shown + notes
     return "\n".join(lines) + "\n"
 
 
 def _brief(options: Sequence[Option], command: Command) -> list[str]:
-    """Options that are only named; where they are explained."""
+    """Options that are only named, and what explains them."""
     if not options:
         return []
     spelled = [f"{option.off or option.flags[0]} {'|'.join(option.choices) or option.metavar}" for option in options]
@@ -242,7 +245,7 @@ def _brief(options: Sequence[Option], command: Command) -> list[str]:
     import textwrap
 
     text = textwrap.wrap(", ".join(named), HELP_WIDTH - 2, break_on_hyphens=False)
-    head = f"also, explained in docs/commands/{command.name.split()[0]}.md:"
+    head = f"also, explained by {command.program or f'prlx {command.name}'} --help -v:"
     return ["", head, *(f"  {line}".replace("\xa0", " ") for line in text)]
 
 

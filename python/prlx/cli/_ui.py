@@ -73,8 +73,8 @@ class UI:
         self.say(f"{self.err.style('warning:', 'yellow', 'bold')} {text}")
 
     def show(self, lines: Iterable[str]) -> None:
-        """Text output on stdout."""
-        for line in lines:
+        """Text output on stdout, unless errors alone are wanted."""
+        for line in () if self.quiet else lines:
             self.out.line(line)
 
     def emit(self, document: Mapping[str, Any]) -> None:

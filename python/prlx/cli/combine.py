@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .._errors import UsageError
@@ -336,22 +335,8 @@ COMMAND = Command(
     ),
     positionals=(Positional("INPUT", "files, directories or globs; ID=PATH names the node"),),
     options=(
-        options.OUTPUT,
-        options.OVERWRITE,
-        options.from_setting("combine.format", "default: by the inputs and OUT"),
-        *options.CLOCK_FILES,
-        *options.alignment("combine"),
-        options.from_setting("combine.naming", "names and ids of the merged planes"),
-        Option(("--time-range",), "1.5s:2s from the start, or absolute ns; an end may be open", "range", "A:B"),
-        options.from_setting("combine.align", "only merge; change no time", name="--apply-alignment", off="--no-align"),
-        replace(options.SKIP_UNREADABLE, brief=True),
-        replace(options.SALVAGE, brief=True),
-        Option(("--repair",), "move clocks within their bounds to mend impossible orders", takes="switch"),
-        Option(("--explain",), "show the measurements that fix the clock of this node", metavar="NODE"),
+        *options.of("combine"),
         Option(("--compare",), "compare two alignments instead: do their clocks agree", takes="switch"),
-        options.WORKERS,
-        replace(options.MEMORY_LIMIT, brief=True),
-        Option(("--report",), "write an HTML summary", "path", "FILE.html"),
         options.JSON,
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from . import _options as options
@@ -11,6 +12,7 @@ from ._render import clean
 if TYPE_CHECKING:
     import argparse
 
+    from .._doctor import Diagnosis
     from ._ui import UI
 
 _COLORS = {"OK": "green", "WARN": "yellow", "FAIL": "red"}
@@ -26,13 +28,18 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     if ui.json:
         ui.emit(diagnosis.document)
         return 0 if diagnosis.ok else FAILED
+    ui.show(_render(diagnosis, ui))
+    return 0 if diagnosis.ok else FAILED
+
+
+def _render(diagnosis: Diagnosis, ui: UI) -> Iterator[str]:
+    """A line for each check, and what to do about those that are not OK."""
     width = max(len(check.name) for check in diagnosis.checks)
     for check in diagnosis.checks:
         status = ui.out.style(f"{check.status:<4}", _COLORS[check.status], "bold")
-        ui.out.line(f"{status}  {check.name:<{width}}  {clean(check.detail)}")
+        yield f"{status}  {check.name:<{width}}  {clean(check.detail)}"
         if check.cure:
-            ui.out.line(f"{'':<{width + 8}}{ui.out.style(check.cure, 'cyan')}")
-    return 0 if diagnosis.ok else FAILED
+            yield f"{'':<{width + 8}}{ui.out.style(check.cure, 'cyan')}"
 
 
 COMMAND = Command(

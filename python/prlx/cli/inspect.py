@@ -87,7 +87,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     else:
         for number, file in enumerate(files):
             if number:
-                ui.out.line()
+                ui.show([""])
             ui.show(_render(file, ui, values.limit))
     for skipped in document.get("skipped") or ():
         ui.warn(clean(left_out(skipped)))

@@ -134,9 +134,7 @@ COMMAND = Command(
     ),
     positionals=(Positional("FILE", "network probes: raw stamps or windows; with --watch also directories"),),
     options=(
-        options.OUTPUT,
-        options.OVERWRITE,
-        options.from_setting("solve.reference", "the node that all offsets are relative to", metavar="NODE"),
+        *options.of("solve"),
         Option(
             ("--watch",),
             "solve again and again until Ctrl-C, with the files that have come to a directory",

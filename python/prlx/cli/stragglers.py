@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .._units import format_bytes, format_count, format_ns
@@ -161,14 +160,7 @@ COMMAND = Command(
     ),
     positionals=(Positional("INPUT", "traces of all ranks, or one combined trace"),),
     options=(
-        Option(
-            ("--since",),
-            "seconds at the beginning that do not count",
-            takes="seconds",
-            metavar="S",
-        ),
-        Option(("--step",), "a step that counts, by its name; may be repeated", takes="texts", metavar="NAME"),
-        Option(("--group",), "only communicators with this in their name", metavar="TEXT"),
+        *options.of("stragglers"),
         Option(("--fail-on",), "exit code 1 only where the blamed cost more: rank-loss>5%", metavar="GATE"),
         Option(("--html",), "write a page for a browser", takes="path", metavar="FILE"),
         Option(("--markdown",), "write Markdown", takes="path", metavar="FILE"),
@@ -176,14 +168,6 @@ COMMAND = Command(
         Option(("--junit",), "write JUnit: ranks that meet --fail-on are failures", takes="path", metavar="FILE"),
         Option(("--overlay",), "write tracks of each rank for Perfetto, .trace.json", takes="path", metavar="FILE"),
         options.OVERWRITE,
-        Option(("--limit",), "single latenesses that the document lists", takes="whole", metavar="N", brief=True),
-        Option(("--method",), "how clocks are related: auto, probes, declared, collectives, wall", metavar="METHOD"),
-        *options.CLOCK_FILES,
-        options.ROUND_BOUND,
-        replace(options.SKIP_UNREADABLE, brief=True),
-        replace(options.SALVAGE, brief=True),
-        options.WORKERS,
-        options.MEMORY_LIMIT,
         options.JSON,
     ),
     notes=(

@@ -147,15 +147,9 @@ COMMAND = Command(
     ),
     positionals=(Positional("INPUT", "traces of all nodes, or one combined trace"),),
     options=(
-        *options.CLOCK_FILES,
-        options.from_setting("validate.limit", "rows in the table of the worst collectives", metavar="N"),
+        *options.of("validate"),
         Option(("--output", "-o"), "save the verdicts: .json or .html", takes="path", metavar="FILE"),
         options.OVERWRITE,
-        options.ROUND_BOUND,
-        options.SKIP_UNREADABLE,
-        options.SALVAGE,
-        options.WORKERS,
-        options.MEMORY_LIMIT,
         options.JSON,
     ),
     notes=(

@@ -1,0 +1,90 @@
+"""An option is written once: what Python and the command line make of the table of options agrees with it and with the core."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import typing
+
+import pytest
+
+import prlx
+from prlx import _config, _core, _option_types, _options, _request
+from prlx._option_table import TABLE
+from prlx.cli import _table
+
+OPTIONS = [pytest.param(name, each, id=f"{name} {each.name}") for name in TABLE for each in _options.of(name).values()]
+# The request of each operation is refused for what it lacks, not for what it names.
+ENOUGH = {
+    "combine": {"inputs": [{"path": "/nowhere"}]},
+    "align": {"trace": "/nowhere"},
+    "stragglers": {"inputs": [{"path": "/nowhere"}]},
+    "validate": {"inputs": [{"path": "/nowhere"}]},
+    "solve": {"files": ["/nowhere"]},
+}
+
+
+@pytest.mark.parametrize(("operation", "option"), OPTIONS)
+def test_the_core_knows_the_option(operation, option):
+    wrong = 1 if option.takes not in ("whole", "seconds", "size") else []
+    with pytest.raises(prlx.PrlxError, match=rf"^{option.name}\b| is not a size ") as caught:
+        _core.run(operation, {**ENOUGH[operation], option.name: wrong})
+    assert "unknown field" not in str(caught.value)
+    with pytest.raises(prlx.PrlxError, match="unknown field"):
+        _core.run(operation, {**ENOUGH[operation], "an_option_that_is_not_there": {}})
+
+
+@pytest.mark.parametrize(("operation", "option"), OPTIONS)
+def test_the_function_names_it_with_type_default_and_sentence(operation, option):
+    function = getattr(prlx, TABLE[operation]["function"])
+    parameter = inspect.signature(function).parameters[option.name]
+    assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    assert parameter.default == option.keyword_default
+    text = " ".join(function.__doc__.split())
+    assert f" {option.name} {option.help.partition('`')[0]}" in text
+    assert not option.setting or option.keyword_default is not None or f"``{option.setting}``" in text
+    assert "**options" not in function.__doc__
+    assert not re.search(r"``--", function.__doc__), "readers of Python give arguments, not flags"
+
+
+@pytest.mark.parametrize("operation", TABLE)
+def test_editors_and_type_checkers_see_the_same_names(operation):
+    name = "".join(word.title() for word in operation.split("_")) + "Options"
+    assert list(typing.cast(type, getattr(_option_types, name)).__annotations__) == list(_options.of(operation))
+
+
+@pytest.mark.parametrize(("operation", "option"), OPTIONS)
+def test_its_flag_says_in_help_what_it_does(operation, option):
+    flag = next(one for one in _table.load(operation).options if one.name == option.name)
+    assert flag.help.startswith(option.off_help or option.sentence.replace("`", ""))
+    assert option.left_out in flag.help
+    assert flag.setting == option.setting
+    assert not re.search(r"docs/|explained", flag.help), "the wheel holds no pages"
+
+
+@pytest.mark.parametrize(("operation", "option"), [one for one in OPTIONS if one.values[1].setting])
+def test_its_setting_is_one(operation, option):  # noqa: ARG001
+    setting = _config.BY_KEY[option.setting]
+    assert (setting.default, setting.choices, setting.unset) == (option.default, option.choices, option.unset)
+
+
+def test_a_setting_counts_where_the_argument_is_left_out(monkeypatch):
+    assert _request.of("solve", {})["reference"] is None
+    monkeypatch.setenv("PRLX_SOLVE_REFERENCE", "3")
+    assert _request.of("solve", {})["reference"] == "3"
+    assert _request.of("solve", {"reference": 1})["reference"] == "1"
+
+
+def test_a_name_that_is_not_an_option_is_refused_with_the_nearest():
+    with pytest.raises(TypeError, match=r"^solve_offsets\(\) got .* 'referense'\. Did you mean 'reference'\?$"):
+        prlx.solve_offsets("a", referense=1)
+    with pytest.raises(TypeError, match=r"^solve_offsets\(\) got an unexpected keyword argument 'zzz'$"):
+        prlx.solve_offsets("a", zzz=1)
+
+
+def test_a_function_keeps_what_is_its_own():
+    names = list(inspect.signature(prlx.solve_offsets).parameters)
+    assert names[0] == "files"
+    assert names[-1] == "progress"
+    assert "\nfiles\n    Files of windows" in prlx.solve_offsets.__doc__
+    assert '\nprogress\n    ``"auto"``' in prlx.solve_offsets.__doc__
