@@ -3,8 +3,11 @@ package probe
 import (
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestTheGeneratorIsSplitmix64, by the numbers that its author's program prints for the seed 1234567.
@@ -207,5 +210,103 @@ func TestASocketThatIsClosedIsAnError(t *testing.T) {
 		if err := u.Receive(p.probers[0], 0, func() int64 { return 0 }); err == nil {
 			t.Errorf("stamps of the kernel: %v: a closed socket has nothing to say", stamped)
 		}
+	}
+}
+
+// TestEveryPeerHasItsTurn: in each round once, and rounds are not alike.
+func TestEveryPeerHasItsTurn(t *testing.T) {
+	peers := []netip.AddrPort{}
+	for i := range 6 {
+		peers = append(peers, netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}), 9))
+	}
+	p := newPair(t)
+	q, err := newProber(config{Peers: peers, Session: testSession, Key: testKey, Random: 5}, end{p, 0}, end{p, 0}, end{p, 0}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rounds := map[string]bool{}
+	for range 20 {
+		seen, order := map[int]bool{}, ""
+		for range q.links {
+			l := q.inTurn()
+			seen[l.node] = true
+			order += string(rune('0' + l.node))
+		}
+		if len(seen) != 5 {
+			t.Fatalf("a round of %s", order)
+		}
+		rounds[order] = true
+	}
+	if len(rounds) < 10 {
+		t.Errorf("20 rounds in %d orders", len(rounds))
+	}
+	if _, err := newProber(config{Peers: peers[:1], Key: testKey}, end{p, 0}, end{p, 0}, end{p, 0}, 0); err == nil {
+		t.Error("a job of one host has nobody to measure")
+	}
+}
+
+// TestWhatIsWrongWithAMeasurementIsSaid, each by its own sentence.
+func TestWhatIsWrongWithAMeasurementIsSaid(t *testing.T) {
+	at := netip.MustParseAddrPort("10.0.0.2:1")
+	for want, c := range map[string]struct {
+		doc Document
+		l   peer
+	}{
+		"":                           {Document{Kernel: true, Links: []LinkDocument{{Name: "b", Sent: 5, Answered: 5}}}, peer{addr: at}},
+		"the system does not stamp":  {Document{Links: []LinkDocument{{Name: "b", Sent: 5, Answered: 5}}}, peer{addr: at}},
+		"1 of 1 peers never":         {Document{Kernel: true, Links: []LinkDocument{{Name: "b", Sent: 5}}}, peer{addr: at}},
+		"has no address: b":          {Document{Kernel: true, Links: []LinkDocument{{Name: "b"}}}, peer{}},
+		"3 stamps are lost":          {Document{Kernel: true, Lost: 3, Links: []LinkDocument{{Name: "b", Sent: 5, Answered: 5}}}, peer{addr: at}},
+		"2 packets were not signed":  {Document{Kernel: true, Counters: Counters{Forged: 2}, Links: []LinkDocument{{Name: "b", Sent: 5, Answered: 5}}}, peer{addr: at}},
+		"4 packets were of another ": {Document{Kernel: true, Counters: Counters{Foreign: 4}, Links: []LinkDocument{{Name: "b", Sent: 5, Answered: 5}}}, peer{addr: at}},
+	} {
+		(&plan{}).judge(&c.doc, []*peer{&c.l})
+		if said := strings.Join(c.doc.Warnings, "\n"); !strings.Contains(said, want) || want == "" && said != "" || strings.Count(said, "\n") > 0 {
+			t.Errorf("%q: %q", want, said)
+		}
+	}
+}
+
+// TestAFileThatCannotBeWrittenIsAnError at the beginning and at every roll.
+func TestAFileThatCannotBeWrittenIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "probes_node3.jsonl"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newRecorder(dir, Header{Node: 3}, 0, 0); err == nil {
+		t.Error("a folder stands where the file would")
+	}
+	dir = t.TempDir()
+	r := recorderIn(t, dir, time.Second, 0)
+	if err := os.Mkdir(filepath.Join(dir, "probes_node3.2.jsonl"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	r.Exchange(exchangeOf(1))
+	if err := r.flush(10e9); err == nil || r.part != 1 {
+		t.Errorf("%v; part %d", err, r.part)
+	}
+	if n := r.number(filepath.Join(dir, "probes_node3.x.jsonl")); n != 0 {
+		t.Errorf("x is number %d", n)
+	}
+	if n := r.number(filepath.Join(dir, "probes_node3.17.jsonl")); n != 17 {
+		t.Errorf("17 is number %d", n)
+	}
+}
+
+// TestStampsOfWhatWasSentAreWaitedForOneByOne.
+func TestStampsOfWhatWasSentAreWaitedForOneByOne(t *testing.T) {
+	s := &sentStamps{base: 1 << 33}
+	first, second := s.number(5), s.number(6)
+	if s.open != 2 || first == second {
+		t.Fatalf("%d are open", s.open)
+	}
+	if id, ok := s.told(1, 7); !ok || id != second || s.open != 1 {
+		t.Errorf("%d, %v; %d are open", id, ok, s.open)
+	}
+	if _, ok := s.told(0, 4); ok || s.open != 0 {
+		t.Errorf("a stamp from before: %v; %d are open", ok, s.open)
+	}
+	if _, ok := s.told(2, 7); ok {
+		t.Error("a packet that nobody sent")
 	}
 }

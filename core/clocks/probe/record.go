@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -84,12 +85,11 @@ func (r *recorder) path(part int) string {
 	return filepath.Join(r.dir, name)
 }
 
+// number is that of a file that has a name of path; 0 where another text stands in the place of a number.
 func (r *recorder) number(path string) int {
-	var node, part int
-	if n, _ := fmt.Sscanf(filepath.Base(path), "probes_node%d.%d.jsonl", &node, &part); n == 2 && node == r.header.Node {
-		return part
-	}
-	return 0
+	text := strings.TrimPrefix(filepath.Base(path), fmt.Sprintf("probes_node%d.", r.header.Node))
+	part, _ := strconv.Atoi(strings.TrimSuffix(text, ".jsonl"))
+	return part
 }
 
 // Path returns the file that is written now.

@@ -26,3 +26,16 @@ func TestTheCensusCountsRanksFromZeroOn(t *testing.T) {
 		t.Errorf("of ranks 0 and 2 of 3: %+v", v)
 	}
 }
+
+// TestARecordingThatGoesOnIsOfThisMoment, and only one that was brought.
+func TestARecordingThatGoesOnIsOfThisMoment(t *testing.T) {
+	for _, c := range []struct {
+		row  Row
+		want int
+	}{{Row{State: "recording", Outcome: copied}, 1}, {Row{State: "recording", Outcome: differs}, 0}, {Row{State: "ended", Outcome: copied}, 0}, {Row{State: "ended", Outcome: copied, Harm: []string{"x"}}, 1}} {
+		d := &Document{}
+		if d.add(c.row); len(d.Warnings) != c.want || d.Complete != (c.row.Outcome == copied) {
+			t.Errorf("%+v: %v, complete: %v", c.row, d.Warnings, d.Complete)
+		}
+	}
+}

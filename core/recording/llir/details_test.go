@@ -206,3 +206,77 @@ func TestEventsOfStoresHaveTheTypeOfTheirElement(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatReadsPiecesOfTheTextTakesThemApart: elements of vectors, compares of arguments, values of unsigned compares, accesses that are cut short.
+func TestWhatReadsPiecesOfTheTextTakesThemApart(t *testing.T) {
+	for ty, want := range map[string]struct {
+		element string
+		count   int
+	}{"<4 x half>": {"half", 4}, "i32": {"i32", 1}, "<a x half>": {"<a x half>", 0}, "<4>": {"<4>", 0}, "<64 x i8>": {"i8", 64}, "<65 x i8>": {"<65 x i8>", 0}} {
+		if element, count := elementOf(ty); element != want.element || count != want.count {
+			t.Errorf("%s: %d of %s", ty, count, element)
+		}
+	}
+	for _, c := range []struct {
+		ty      string
+		compare site.Compare
+		want    warptrace.ValueType
+	}{
+		{"i32", 34, warptrace.TypeU32},
+		{"i8", 34, warptrace.TypeU8},
+		{"i64", 37, warptrace.TypeU64},
+		{"i32", 33, warptrace.TypeI32},
+		{"i32", 38, warptrace.TypeI32},
+		{"i1", 34, warptrace.TypeBool},
+		{"float", 34, warptrace.TypeF32},
+		{"ptr addrspace(1)", 34, warptrace.TypePtr},
+	} {
+		if got := valueType(c.ty, c.compare); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	r := Instrument(storing("%7 = select i1 %4, i32 1, i32 2"), Options{}) // by an argument, which nothing in the function makes
+	if len(r.Sites) != 1 || r.Sites[0].Compare != site.NoCompare || len(r.Sites[0].Operands) != 1 || r.Sites[0].Operands[0].Origin != site.FromArgument {
+		t.Errorf("a choice by an argument: %+v, %s", r.Sites, r.Warning)
+	}
+	for instruction, unseen := range map[string]int{
+		"%7 = atomicrmw add ptr addrspace(1) %p": 1, "%7 = cmpxchg ptr addrspace(1) %p": 1, "%7 = atomicrmw add ptr addrspace(3) null, i32 1 acq_rel, align 4": 0,
+		"call void @llvm.amdgcn.raw.ptr.buffer.store.f32(float 1.0, ptr addrspace(8) %r, i32 %2)": 1,
+	} {
+		m, err := read(storing(instruction))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &found{m: m}
+		if s.function(m.Functions[0]); s.unseen != unseen {
+			t.Errorf("%s: %d, want %d", instruction, s.unseen, unseen)
+		}
+	}
+}
+
+// TestAKernelThatRecordsLosesWhatWasConcluded of one that does not: that it frees, synchronises and writes nothing.
+func TestAKernelThatRecordsLosesWhatWasConcluded(t *testing.T) {
+	concluded := strings.Replace(small, `attributes #0 = { nounwind "nvvm.reqntid"="128" }`, `attributes #0 = { nofree nosync nounwind memory(none) "nvvm.reqntid"="128" }`, 1)
+	r := Instrument(concluded, Options{})
+	if !strings.Contains(r.Text, `attributes #0 = { nounwind "nvvm.reqntid"="128" }`) || strings.Contains(r.Text, "memory(none)") {
+		t.Errorf("%s\n%s", r.Warning, r.Text[max(0, strings.Index(r.Text, "attributes")):])
+	}
+	helper := strings.Replace(concluded, "\nattributes #0", "\ndefine internal void @h(ptr addrspace(1) %0, ptr addrspace(1) %1) #1 {\n  ret void\n}\n\nattributes #1 = { nofree nounwind }\nattributes #0", 1)
+	if r := Instrument(helper, Options{}); !strings.Contains(r.Text, "attributes #1 = { nofree nounwind }") {
+		t.Error("a function that records nothing lost attributes")
+	}
+}
+
+// TestVectorsAreWrittenAsTheNumberOfTheirBits: a value that is a vector is one number, an element of one is taken out first.
+func TestVectorsAreWrittenAsTheNumberOfTheirBits(t *testing.T) {
+	for value, want := range map[operand]string{
+		{"i64", "%3"}: "", {"float", "%3"}: "bitcast float %3 to i32", {"<2 x half>", "%3"}: "bitcast <2 x half> %3 to i32",
+		{"half", "%7[2]<4 x half>"}: "extractelement <4 x half> %7, i64 2",
+	} {
+		l := &lines{number: "0"}
+		l.bits(value)
+		if made := l.b.String(); !strings.Contains(made, want) || strings.Contains(made, "bitcast i64") || want == "" && made != "" {
+			t.Errorf("%v makes %q, want %q", value, made, want)
+		}
+	}
+}

@@ -214,6 +214,7 @@ var broken = []struct{ name, text, warning string }{
 	{"a new kind of line", strings.Replace(small, "  %12 = add", "weird stuff\n  %12 = add", 1), "neither a label nor an instruction"},
 	{"no scratch", strings.Replace(small, ", ptr addrspace(1) nofree readnone captures(none) %3, ptr addrspace(1) nofree readnone captures(none) %4", "", 1), "no scratch parameter: k"},
 	{"instrumented before", Instrument(small, Options{}).Text, "names that begin with @prlx_"},
+	{"no parameters", strings.Replace(small, "@k(ptr addrspace(1) %0, i32 %1, float %2, ptr addrspace(1) nofree readnone captures(none) %3, ptr addrspace(1) nofree readnone captures(none) %4)", "@k", 1), "a function without parameters"},
 	{"no kernel", strings.Replace(small, "ptx_kernel ", "", 1), "no kernel of a kind that is known"},
 }
 
@@ -247,6 +248,8 @@ func TestVerifyNoticesWhatIsWrong(t *testing.T) {
 		"a call before a phi":        {"  %8 = phi", "  call void @prlx_record_decision(ptr addrspace(1) %4, i32 0, i1 true, i64 0)\n  %8 = phi"},
 		"a block is renamed":         {"\n.lr.ph:", "\n.lr.pi:"},
 		"another function":           {"@k(", "@l("},
+		"one parameter less":         {"i32 %1, float %2, ", "i32 %1, "},
+		"one parameter more":         {"i32 %1, float %2, ", "i32 %1, float %2, i32 %prlx_more, "},
 	} {
 		if text := strings.Replace(good, change[0], change[1], 1); text == good {
 			t.Errorf("%s: nothing was changed", name)
