@@ -310,3 +310,18 @@ func TestStampsOfWhatWasSentAreWaitedForOneByOne(t *testing.T) {
 		t.Error("a packet that nobody sent")
 	}
 }
+
+// TestASocketIsClosedOnce, where packets are not read in batches, too.
+func TestASocketIsClosedOnce(t *testing.T) {
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &udp{conn: conn}
+	if err := u.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := u.Close(); err == nil {
+		t.Error("a socket that is closed was closed again")
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -80,6 +81,25 @@ func TestTwoHostsMeasureUntilTheirJobEnds(t *testing.T) {
 }
 
 // TestOfOneHostOneProcessMeasures: while one does, another waits for its turn, and says so when its time is over.
+// TestAPeerThatNeverAnswersIsNamed in the document of the run.
+func TestAPeerThatNeverAnswersIsNamed(t *testing.T) {
+	own, silent := loopback(t, "udp4"), loopback(t, "udp4")
+	peers := []string{own.LocalAddr().String(), silent.LocalAddr().String()}
+	own.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	j := job.New(ctx, job.Options{})
+	go func() {
+		buffer := make([]byte, probe.PacketSize)
+		_, _, _ = silent.ReadFrom(buffer) // it is asked, and says nothing
+		cancel()
+	}()
+	node := 0
+	d, err := probe.Run(j, probe.Request{Output: t.TempDir(), Rate: 1000, Peers: peers, Node: &node, HostClock: t.Name(), Environment: keyed})
+	if err != nil || !slices.ContainsFunc(d.Warnings, func(w string) bool { return strings.Contains(w, "1 of 1 peers never answered: "+peers[1]) }) {
+		t.Errorf("%v, %+v", err, d)
+	}
+}
+
 func TestOfOneHostOneProcessMeasures(t *testing.T) {
 	conn := loopback(t, "udp4")
 	peers := []string{conn.LocalAddr().String(), "127.0.0.1:9"}
