@@ -22,7 +22,7 @@ func fidelity(k *code.Kernel, counts []count) (f Fidelity) {
 		if n == 0 || a.From&ran == 0 {
 			continue
 		}
-		d := Decision{Use: a.Use.String(), Text: k.Text(a.At), Where: k.Where(a.At), Count: n}
+		d := Decision{Use: a.Use.String(), Text: k.Text(a.At), Function: k.Origin(a.At).Function.Name, Where: k.Where(a.At), Count: n}
 		for i, from := range k.Approximations {
 			if a.From&ran>>min(i, 63)&1 != 0 && counts[from.At].issued > 0 && !slices.Contains(d.From, from.Name) {
 				d.From = append(d.From, from.Name)

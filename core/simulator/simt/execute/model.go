@@ -139,11 +139,12 @@ type Approximated struct {
 
 // Decision is an instruction that decided something by a value which may come from approximations.
 type Decision struct {
-	Use   string // "address", "branch", "predicate" or "barrier"
-	Text  string
-	Where []site.Frame
-	Count uint64   // executions by warps
-	From  []string // the instructions that approximate
+	Use      string // "address", "branch", "predicate" or "barrier"
+	Text     string
+	Function string // of the module, in which it stands
+	Where    []site.Frame
+	Count    uint64   // executions by warps
+	From     []string // the instructions that approximate
 }
 
 // LineCount counts what one source line did.
