@@ -42,7 +42,7 @@ def simulate(*command, cwd, check=True, **environment):
     return subprocess.run(
         [sys.executable, "-m", "prlx", "simulate", *map(str, command)],
         cwd=cwd, env={**os.environ, "TRITON_CACHE_DIR": str(cwd / "cache"), **environment},
-        capture_output=True, text=True, timeout=300, check=check,
+        capture_output=True, text=True, timeout=600, check=check,
     )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def test_a_process_that_has_prlx_needs_no_other(tmp_path):
     kept = {name: value for name, value in os.environ.items() if name != "PRLX_CUDA_DEVICE"}
     done = subprocess.run(
         [sys.executable, "-c", INSIDE, DRIVER / "libcuda.so.1", text],
-        capture_output=True, text=True, timeout=60, check=True, env=kept,
+        capture_output=True, text=True, timeout=300, check=True, env=kept,
     )  # fmt: skip
     expected = ["0 0 0", "True", "0 0", "0 [5, 5, 5, 5]", "0", "0", "0", "0 [6, 6, 6, 6]"]
     assert done.stdout.splitlines() == expected
@@ -130,7 +130,7 @@ def test_a_process_that_has_prlx_needs_no_other(tmp_path):
 def test_without_a_device_there_is_none(api, tmp_path):
     kept = {name: value for name, value in os.environ.items() if name != "PRLX_CUDA_DEVICE"}
     done = subprocess.run(
-        [api], capture_output=True, text=True, timeout=60, cwd=tmp_path, env={**kept, "LD_LIBRARY_PATH": str(DRIVER)}
+        [api], capture_output=True, text=True, timeout=300, cwd=tmp_path, env={**kept, "LD_LIBRARY_PATH": str(DRIVER)}
     )
     assert done.returncode == 1
     assert done.stdout.startswith("init: 100 the simulator does not answer")

@@ -48,7 +48,7 @@ def test_a_program_in_c_has_a_device(tmp_path):
     subprocess.run(
         ["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", program, HERE / "device_client.c"], check=True
     )
-    done = subprocess.run([program, sys.executable, text], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([program, sys.executable, text], capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout.splitlines() == [
         "module 1",
         "10 elements: clean",
@@ -65,7 +65,7 @@ def test_a_device_without_a_pipe_says_what_is_wrong(tmp_path):
     with (tmp_path / "memory").open("r+b") as memory:
         command = [sys.executable, "-m", "prlx._device", "0", str(memory.fileno()), "0x1000", "4096"]
         done = subprocess.run(
-            command, capture_output=True, text=True, stdin=subprocess.DEVNULL, pass_fds=[memory.fileno()], timeout=60
+            command, capture_output=True, text=True, stdin=subprocess.DEVNULL, pass_fds=[memory.fileno()], timeout=300
         )
     assert done.returncode == 2
     assert "the shared memory has 0 bytes, 4096 were named" in done.stderr
