@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -169,3 +170,16 @@ def test_triton_as_it_is_runs_on_the_driver(version, tmp_path):
     assert "beyond the end of allocation" in lines[3]
     assert "Pointer argument" in lines[4]
     assert "cannot be accessed from Triton" in lines[4]
+
+
+def test_the_selftest_asks_the_driver_of_the_simulator_as_it_asks_a_gpu(tmp_path):
+    script = tmp_path / "selftest"  # a script that may be executed is a program, whatever its name ends with
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m prlx simulate --selftest --record "$1" --overwrite -q\n')
+    refused = simulate("--", script, "r.json", cwd=tmp_path, check=False)
+    assert refused.returncode == 2, refused.stderr  # nothing makes it a program
+    script.chmod(0o755)
+    simulate("--", script, "r.json", cwd=tmp_path)
+    read = json.loads((tmp_path / "r.json").read_text())
+    assert read["gpu"]["name"] == "prlx simulator sm_80"
+    assert read["outcome"] == "passed", read["sentence"]
+    assert "167 of 167 kernels write the same bits as the simulator; of 7 with approximate" in read["sentence"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import runpy
 import shlex
 import sys
@@ -50,14 +51,11 @@ def run(values: argparse.Namespace, ui: UI) -> int:
 
 def _program(name: str | None) -> str | None:
     """The program that a word names, None where it is a script or nothing."""
-    if name is None:
+    if name is None or name.endswith(".py"):
         return None
     path = Path(name)
     if path.is_file():
-        with path.open("rb") as file:
-            return str(path.absolute()) if file.read(4) == b"\x7fELF" else None
-    if name.endswith(".py"):
-        return None
+        return str(path.absolute()) if os.access(path, os.X_OK) else None
     import shutil
 
     return shutil.which(name)
