@@ -1,6 +1,8 @@
 package api
 
 import (
+	"strings"
+
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/recording/observe/arena"
@@ -8,6 +10,7 @@ import (
 	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 	"github.com/prlx-go/prlx/core/simulator/device"
+	"github.com/prlx-go/prlx/core/simulator/ptx"
 )
 
 // arenaRequest is about the arena of one launch of a kernel that records by itself, which somebody else launches: a driver of a GPU, or anyone who
@@ -26,34 +29,30 @@ type arenaRequest struct {
 	Lanes      uint32          `json:"lanes"`       // of a warp: 32 or 64; 0: 32
 	Arch       string          `json:"arch"`        // "sm_90"
 	ArchNumber uint32          `json:"arch_number"` // 90
-	Hash       string          `json:"hash"`        // of what was compiled
-	Code       string          `json:"code"`        // what was compiled, as recordings hold it; "" none
+	Code       string          `json:"code"`        // what was compiled: PTX; "" not known
 	Names      []string        `json:"names"`       // of all parameters of the kernel, those that the compiler added included
 	Arguments  []arenaArgument `json:"arguments"`   // those of the user, before the launch
 	Arrays     []arenaArray    `json:"arrays"`      // that the launch may write
 	Origin     *origin.Origin  `json:"origin"`      // null: no compiler of graphs made the kernel
 }
 
-// arenaArgument is an argument as recordings have it.
+// arenaArgument is an argument as whoever launches has it.
 type arenaArgument struct {
 	Name    string   `json:"name"`
 	Type    string   `json:"type"`    // "*fp16", "i32"
-	Value   string   `json:"value"`   // of a scalar, in text
-	Digest  uint64   `json:"digest"`  // of an array: a hash over its contents, 0 not known
+	Bits    uint64   `json:"bits"`    // the value; of a pointer the address
 	Shape   []uint64 `json:"shape"`   // absent: not known
 	Strides []int64  `json:"strides"` // in elements
 	Offset  uint64   `json:"offset"`  // bytes from where the memory of an array begins to its first element
-	Aligned uint64   `json:"aligned"` // the largest power of two up to 16 that divides the address, 0 not known
 	Special string   `json:"special"` // what the compiler took for granted of it, "" nothing
-	Points  uint64   `json:"points"`  // entries of a table of pointers
 }
 
 // arenaArray is an array where the kernel finds it.
 type arenaArray struct {
-	ID    uint32      `json:"id"`    // its place among the parameters
-	Base  uint64      `json:"base"`  // what offsets in it count from
-	Width uint32      `json:"width"` // bytes of its elements; 0: not known
-	At    [][2]uint64 `json:"at"`    // pieces of memory that belong to it: address and bytes
+	ID   uint32      `json:"id"`   // its place among the parameters
+	Type string      `json:"type"` // "*fp16"
+	Base uint64      `json:"base"` // what offsets in it count from
+	At   [][2]uint64 `json:"at"`   // pieces of memory that belong to it: address and bytes
 }
 
 // prepareArenaDocument never leaves the boundary.
@@ -74,6 +73,27 @@ func (c *Core) prepareArena(_ *job.Job, r *arenaRequest) (*prepareArenaDocument,
 	doc := &prepareArenaDocument{}
 	doc.Front, doc.Warps = a.Plan.Front(uint64(len(a.Memory)))
 	return doc, nil
+}
+
+type usedArenaRequest struct {
+	requestLimits
+	Address uint64 `json:"address"` // of the first bytes of an arena, in memory of this process
+	Bytes   int    `json:"bytes"`   // so many
+}
+
+// usedArenaDocument never leaves the boundary.
+type usedArenaDocument struct {
+	Used [][2]uint64 `json:"used"` // parts of the arena: offset and bytes
+}
+
+// usedArena says which parts of an arena have something in them, so that no others need be brought from where a kernel wrote it.
+func (c *Core) usedArena(_ *job.Job, r *usedArenaRequest) (*usedArenaDocument, error) {
+	held, err := c.device.Pieces([]device.Memory{{Name: "the arena", Address: r.Address, Bytes: r.Bytes}})
+	if err != nil {
+		return nil, err
+	}
+	used, err := arena.Used(held[0].Bytes)
+	return &usedArenaDocument{used}, err
 }
 
 // collectArena makes a recording of what a kernel left in its arena.
@@ -108,22 +128,33 @@ func (c *Core) arena(r *arenaRequest, l *recorder.Launch) (*recorder.Arena, erro
 func (r *arenaRequest) launch() *recorder.Launch {
 	l := &recorder.Launch{
 		Kernel: r.Kernel, Grid: r.Grid, Block: r.Block, Cluster: r.Cluster, Lanes: r.Lanes, Arch: r.Arch, ArchNumber: r.ArchNumber, Number: r.Launch,
-		ModuleHash: r.Hash, Producer: "prlx " + Version, Origin: r.Origin,
+		Producer: "prlx " + Version, Origin: r.Origin,
 	}
 	if r.Code != "" {
-		l.Code = func() string { return r.Code }
+		l.ModuleHash, l.Code = recorder.ModuleHash(r.Code), func() string { return ptx.Pack(r.Code) }
 	}
 	for i := range r.Arguments {
-		l.Arguments = append(l.Arguments, warptrace.Argument(r.Arguments[i]))
+		l.Arguments = append(l.Arguments, r.Arguments[i].recorded())
 	}
 	return l
+}
+
+// recorded is the argument as recordings have it: addresses are left out, they change from run to run.
+func (a *arenaArgument) recorded() warptrace.Argument {
+	to := warptrace.Argument{Name: a.Name, Type: a.Type, Shape: a.Shape, Strides: a.Strides, Offset: a.Offset, Special: a.Special}
+	if strings.HasPrefix(a.Type, "*") {
+		to.Aligned = recorder.Alignment(a.Bits)
+	} else {
+		to.Value = recorder.ScalarText(a.Type, a.Bits)
+	}
+	return to
 }
 
 func (r *arenaRequest) arrays() []arena.Array {
 	list := make([]arena.Array, len(r.Arrays))
 	for i := range r.Arrays {
 		a := &r.Arrays[i]
-		list[i] = arena.Array{ID: a.ID, Base: a.Base, Width: a.Width}
+		list[i] = arena.Array{ID: a.ID, Base: a.Base, Width: warptrace.ElementBytes(a.Type)}
 		for _, piece := range a.At {
 			list[i].Pieces = append(list[i].Pieces, arena.Piece{From: piece[0], Bytes: piece[1]})
 		}

@@ -75,7 +75,7 @@ func (m *machine) launchDecides(more map[string]any) map[string]any {
 // arenaOfDecides is what whoever launches the kernel says of its arena.
 func arenaOfDecides(table string, record map[string]any) map[string]any {
 	piece := func(id, at, n int) map[string]any {
-		return map[string]any{"id": id, "base": at, "width": 4, "at": [][2]int{{at, n}}}
+		return map[string]any{"id": id, "base": at, "type": "*fp32", "at": [][2]int{{at, n}}}
 	}
 	record["instrumented"] = map[string]any{"sites": table}
 	for name, v := range map[string]any{"last": record["last"], "window": record["window"]} {
@@ -85,8 +85,8 @@ func arenaOfDecides(table string, record map[string]any) map[string]any {
 	}
 	return map[string]any{
 		"address": atArena, "bytes": arenaBytes, "record": record, "kernel": "decides", "grid": [3]int{3, 1, 1}, "block": [3]int{64, 1, 1},
-		"arch": "sm_80", "arch_number": 80, "hash": "h", "names": []string{"x", "idx", "out", "n", "global_scratch", "profile_scratch"},
-		"arguments": []map[string]any{{"name": "x", "type": "*fp32"}, {"name": "idx", "type": "*fp32"}, {"name": "out", "type": "*fp32"}, {"name": "n", "type": "i32", "value": "300"}},
+		"arch": "sm_80", "arch_number": 80, "names": []string{"x", "idx", "out", "n", "global_scratch", "profile_scratch"},
+		"arguments": []map[string]any{{"name": "x", "type": "*fp32"}, {"name": "idx", "type": "*fp32"}, {"name": "out", "type": "*fp32"}, {"name": "n", "type": "i32", "bits": 300}},
 		"arrays":    []map[string]any{piece(0, atX, 1200), piece(1, atIdx, 16), piece(2, atOut, 256)},
 	}
 }

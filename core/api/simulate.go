@@ -31,6 +31,8 @@ func (c *Core) machineOperations(name string) (op, bool) {
 		return typed(c.simulateTarget), true
 	case "arena_prepare":
 		return typed(c.prepareArena), true
+	case "arena_used":
+		return typed(c.usedArena), true
 	case "arena_collect":
 		return typed(c.collectArena), true
 	}

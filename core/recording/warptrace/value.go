@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // valueTypes are the spellings and widths of value types.
@@ -159,3 +160,19 @@ func appendValue(dst []byte, v uint64, t ValueType) []byte {
 
 // FormatValue is appendValue as a string.
 func FormatValue(v uint64, t ValueType) string { return string(appendValue(nil, v, t)) }
+
+// ElementBytes is the size of what a pointer of a type points to, 1 where that is not known.
+func ElementBytes(ty string) uint32 {
+	name, ok := strings.CutPrefix(ty, "*")
+	switch {
+	case !ok, strings.HasPrefix(name, "fp8"):
+		return 1
+	case strings.HasPrefix(name, "*"):
+		return 8
+	}
+	width, err := strconv.Atoi(strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyz"))
+	if err == nil && (width == 16 || width == 32 || width == 64) {
+		return uint32(width / 8)
+	}
+	return 1
+}

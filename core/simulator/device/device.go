@@ -5,11 +5,10 @@ package device
 
 import (
 	"context"
-	"crypto/sha256"
-	"fmt"
 	"sync"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/simulator/ptx"
 	"github.com/prlx-go/prlx/core/simulator/simt"
 	"github.com/prlx-go/prlx/core/simulator/simt/memory"
@@ -42,8 +41,7 @@ func (d *Device) Load(ctx context.Context, name, text string) (id int64, m *Modu
 	if err != nil {
 		return 0, nil, err
 	}
-	sum := sha256.Sum256([]byte(text))
-	m = &Module{Program: p, Hash: fmt.Sprintf("%x", sum[:16]), Code: sync.OnceValue(func() string { return ptx.Pack(text) })}
+	m = &Module{Program: p, Hash: recorder.ModuleHash(text), Code: sync.OnceValue(func() string { return ptx.Pack(text) })}
 	return d.modules.add(m), m, nil
 }
 

@@ -4,11 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 	"github.com/prlx-go/prlx/core/simulator/simt"
 	"github.com/prlx-go/prlx/core/simulator/simt/memory"
@@ -31,13 +30,13 @@ func recordedArguments(l *simt.Launch) []warptrace.Argument {
 		switch {
 		case p.Allocation >= 0:
 			at := &l.Memory[p.Allocation]
-			a.Offset, a.Aligned = p.Bits-at.Host, alignment(p.Bits)
+			a.Offset, a.Aligned = p.Bits-at.Host, recorder.Alignment(p.Bits)
 			a.Digest = contentsDigest(at.Bytes)
 			if words := addresses(l, p); words != nil {
 				a.Digest, a.Points = tableDigest(l, words), uint64(len(words))
 			}
 		case !strings.HasPrefix(p.Type, "*"):
-			a.Value = scalarText(p.Type, p.Bits)
+			a.Value = recorder.ScalarText(p.Type, p.Bits)
 		}
 		arguments = append(arguments, a)
 	}
@@ -48,9 +47,6 @@ func contentsDigest(contents []byte) uint64 {
 	sum := sha256.Sum256(contents)
 	return binary.LittleEndian.Uint64(sum[:]) | 1 // 0 means unknown
 }
-
-// alignment is the largest power of two that divides an address, as far as recordings say it.
-func alignment(address uint64) uint64 { return min(address&-address, warptrace.MostAligned) }
 
 // What can be a table of pointers: its entries, and how near to memory of the launch they lie. A process has its arrays in a few regions,
 // each well within nearby and none below lowest; other numbers come that close to one by chance only.
@@ -103,25 +99,6 @@ func tableDigest(l *simt.Launch, words []uint64) uint64 {
 		h.Write(binary.LittleEndian.AppendUint64(nil, word-l.Memory[at].Host))
 	}
 	return binary.LittleEndian.Uint64(h.Sum(nil)) | 1
-}
-
-// scalarText is the value of a scalar argument in text, by its type in Triton's spelling.
-func scalarText(ty string, bits uint64) string {
-	switch ty {
-	case "fp32", "f32":
-		return strconv.FormatFloat(float64(math.Float32frombits(uint32(bits))), 'g', -1, 32)
-	case "fp64":
-		return strconv.FormatFloat(math.Float64frombits(bits), 'g', -1, 64)
-	case "i1", "u1":
-		return strconv.FormatBool(bits != 0)
-	}
-	if width, err := strconv.Atoi(strings.TrimLeft(ty, "iu")); err == nil && width > 0 && width <= 64 {
-		if strings.HasPrefix(ty, "i") {
-			return strconv.FormatInt(int64(bits<<(64-width))>>(64-width), 10)
-		}
-		return strconv.FormatUint(bits, 10)
-	}
-	return hex(bits)
 }
 
 func hex(n uint64) string { return fmt.Sprintf("0x%016x", n) }

@@ -280,3 +280,51 @@ func TestAnArenaIsPreparedAgain(t *testing.T) {
 		t.Error("an arena that was prepared twice is not what it is after once")
 	}
 }
+
+// TestWhatIsUsedIsAllThatMatters copies the parts of an arena that are said to be used, and nothing else: it reads the same.
+func TestWhatIsUsedIsAllThatMatters(t *testing.T) {
+	for what, plan := range map[string]Plan{
+		"chunks": {Warps: 6, Events: true}, "few warps": {Warps: 6, Events: true, Wanted: 2}, "counts": {Warps: 6, Known: []int32{1, 2}},
+		"a ring": {Warps: 6, Events: true, Last: true, Budget: 3}, "operands": {Warps: 6, Events: true, Operands: true},
+		"operands of a ring": {Warps: 6, Events: true, Last: true, Budget: 3, Operands: true},
+	} {
+		w := prepared(t, 1<<16, plan)
+		events := 70
+		if plan.Last {
+			events = 0 // this recorder has no rings
+			for i := range 6 {
+				w.add(w.get(atBase)+uint64(i)*w.get(atBudget)*eventBytes+24, 1<<32|uint64(i))
+				w.add(w.get(atDirectory)+uint64(i)*entryBytes+entryTotal, 1)
+			}
+		}
+		for i := range events {
+			w.event(uint64(i%6), Event{Site: uint32(i), Value: uint64(i)})
+		}
+		used, err := Used(w.memory[:headerBytes])
+		if err != nil {
+			t.Fatal(what, err)
+		}
+		brought, n := make([]byte, len(w.memory)), uint64(0)
+		for _, part := range used {
+			n += uint64(copy(brought[part[0]:part[0]+part[1]], w.memory[part[0]:]))
+		}
+		if !plan.Last && n > 1<<15 {
+			t.Errorf("%s: %d bytes of %d are used", what, n, len(w.memory))
+		}
+		want, totals, _ := warps(t, w.memory)
+		got, theirs, _ := warps(t, brought)
+		if fmt.Sprint(got, theirs) != fmt.Sprint(want, totals) || len(totals) == 0 {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	for at := 0; at < headerBytes; at += 4 { // whatever stands there, no part is outside
+		w := prepared(t, 1<<14, Plan{Warps: 2, Events: true, Operands: true})
+		binary.LittleEndian.PutUint32(w.memory[at:], 0xfffffff0)
+		used, err := Used(w.memory[:headerBytes])
+		for _, part := range used {
+			if n := w.get(atCapacity); err == nil && (part[0] > n || part[1] > n-part[0]) {
+				t.Errorf("at %d: %v of %d bytes", at, part, n)
+			}
+		}
+	}
+}

@@ -95,6 +95,32 @@ func Open(memory []byte) (*Arena, error) {
 	return a, a.findOperands()
 }
 
+// Used says which parts of an arena can have something in them: offset and bytes, ascending. It needs the header alone.
+func Used(header []byte) ([][2]uint64, error) {
+	if len(header) < headerBytes || binary.LittleEndian.Uint64(header) != magic {
+		return nil, fault.New(fault.Format, "this is no arena: it does not begin with PRLXARE1")
+	}
+	get := func(at int) uint64 { return binary.LittleEndian.Uint64(header[at:]) }
+	half := func(at int) uint64 { return uint64(binary.LittleEndian.Uint32(header[at:])) }
+	n, warps, base, room := get(atCapacity), get(atWarps), get(atBase), min(get(atOperandCursor), get(atRoom))
+	events, each := min(get(atCursor), get(atChunks)), uint64(chunkBytes)
+	if half(atMode)&modeRing != 0 {
+		events, each = warps, min(get(atBudget), n)*eventBytes
+		if room = 0; warps > 0 {
+			room = min(get(atRoom), n/operandBytes(32)/warps) * warps
+		}
+	}
+	operands, lanes := get(atOperands), half(atLanes)
+	if base > n || each > n || each > 0 && events > (n-base)/each || lanes != 32 && lanes != 64 || operands > n || room > (n-operands)/operandBytes(lanes) {
+		return nil, fault.New(fault.Format, "the header of the arena was overwritten")
+	}
+	used := [][2]uint64{{0, base + events*each}}
+	if room > 0 {
+		used = append(used, [2]uint64{operands, room * operandBytes(lanes)})
+	}
+	return used, nil
+}
+
 // Warps calls do for every warp that left something, ascending. The events are valid during the call.
 func (a *Arena) Warps(do func(w *Warp) error) error {
 	var w Warp

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/recording/warptrace"
@@ -39,7 +38,7 @@ func newArrays(r *execute.Running, keep uint64) *arrays {
 			continue
 		}
 		a := s.add(p.Allocation, uint32(i), int64(p.Bits-r.Request.Memory[p.Allocation].Host))
-		a.Name, a.Type, a.ElementBytes = clipped(p.Name), clipped(p.Type), elementBytes(p.Type)
+		a.Name, a.Type, a.ElementBytes = clipped(p.Name), clipped(p.Type), warptrace.ElementBytes(p.Type)
 		if p.Name == "global_scratch" || p.Name == "profile_scratch" {
 			a.Kind = warptrace.ArrayScratch
 		}
@@ -111,26 +110,6 @@ func (s *arrays) add(allocation int, id uint32, base int64) *writtenArray {
 	s.all = append(s.all, a)
 	s.into[allocation] = append(s.into[allocation], a)
 	return a
-}
-
-// elementBytes is the size of what a pointer of a type points to, 1 where that is not known.
-func elementBytes(ty string) uint32 {
-	name, ok := strings.CutPrefix(ty, "*")
-	if !ok {
-		return 1
-	}
-	if strings.HasPrefix(name, "*") {
-		return 8
-	}
-	if strings.HasPrefix(name, "fp8") {
-		return 1
-	}
-	width, err := strconv.Atoi(strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyz"))
-	switch {
-	case err == nil && (width == 16 || width == 32 || width == 64):
-		return uint32(width / 8)
-	}
-	return 1
 }
 
 // register adds the allocations that no argument points into.
