@@ -53,7 +53,7 @@ func DigestOfText(text string) [32]byte { return sha256.Sum256([]byte(text)) }
 
 // PackText is what the file with a text in TextsFolder holds.
 func PackText(text string) ([]byte, error) {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	enc, err := encoderOf(zstd.SpeedDefault)
 	if err != nil {
 		return nil, err
 	}

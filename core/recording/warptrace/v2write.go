@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"io"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -80,6 +81,21 @@ func CreateV2(out io.Writer, h Header, sites *site.Table, opt V2Options) (*V2Wri
 	return w, w.err
 }
 
+// encoders are what compresses, by level: one takes as long to make as a small recording to write. EncodeAll may be called by several at once.
+var encoders sync.Map
+
+func encoderOf(level zstd.EncoderLevel) (*zstd.Encoder, error) {
+	if enc, ok := encoders.Load(level); ok {
+		return enc.(*zstd.Encoder), nil
+	}
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderCRC(false))
+	if err != nil {
+		return nil, err
+	}
+	kept, _ := encoders.LoadOrStore(level, enc)
+	return kept.(*zstd.Encoder), nil
+}
+
 func newV2Writer(out io.Writer, h *Header, opt V2Options) (*V2Writer, error) {
 	if h.WaveSize != 32 && h.WaveSize != 64 {
 		return nil, fault.Usagef("a warp has %d lanes, expected 32 or 64", h.WaveSize)
@@ -88,7 +104,7 @@ func newV2Writer(out io.Writer, h *Header, opt V2Options) (*V2Writer, error) {
 	if level == 0 {
 		level = 3
 	}
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	enc, err := encoderOf(zstd.EncoderLevelFromZstd(level))
 	if err != nil {
 		return nil, err
 	}
