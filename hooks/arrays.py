@@ -83,8 +83,10 @@ def converted(value: Any) -> Any:
     return value
 
 
-def storage(value: Any, name: str) -> Storage | None:
+def storage(value: Any, name: str, *, anywhere: bool = False) -> Storage | None:
     """The memory that a pointer argument may touch; None when that is not known, as for a bare address.
+
+    ``anywhere`` takes tensors on other devices, too.
 
     Raises
     ------
@@ -97,7 +99,7 @@ def storage(value: Any, name: str) -> Storage | None:
     if isinstance(value, _ndarray()):
         return _of_array(value, name)
     if hasattr(value, "untyped_storage"):
-        return _of_torch(value, name)
+        return _of_torch(value, name, anywhere=anywhere)
     size = _size(value) if hasattr(value, "data_ptr") else None  # a NumPy scalar has bytes and no address
     return None if size is None else _claimed(value, size, name)
 
@@ -198,11 +200,11 @@ def _bounds(array: Any) -> tuple[int, int]:
     return low, high + array.itemsize
 
 
-def _of_torch(tensor: Any, name: str) -> Storage:
+def _of_torch(tensor: Any, name: str, *, anywhere: bool = False) -> Storage:
     from .launch import Storage
 
     device = str(getattr(tensor, "device", "cpu"))
-    if not device.startswith("cpu"):
+    if not anywhere and not device.startswith("cpu"):
         raise UsageError(
             f"the argument {name} is a tensor on {device}, and the simulator works in the memory of the CPU",
             hint='make it with device="cpu", or enable the simulator with map_cuda=True before tensors are made',

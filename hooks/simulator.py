@@ -10,13 +10,13 @@ import contextlib
 import functools
 import importlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .._errors import UsageError
-from .arrays import storage
 from .instrument import TABLE
+from .parameters import Signature
 from .target import properties, target
 from .texts import texts_of
 
@@ -212,8 +212,7 @@ class _Launcher:
         self._device = device
         self._metadata = metadata
         self._texts = functools.cache(lambda: texts_of(source, metadata))
-        self._signature = [(name, ty) for name, ty in source.signature.items()]
-        self._special = specialised(source)
+        self._signature = Signature(source, metadata, refuse_tma)
         self._cluster = prod(getattr(metadata, "cluster_dims", None) or (getattr(metadata, "num_ctas", 1),))
 
     def __call__(
@@ -233,10 +232,7 @@ class _Launcher:
         from .launch import Launch
 
         metadata = self._metadata
-        parameters: list[Parameter] = []
-        descriptors = list(getattr(metadata, "tensordesc_meta", None) or ())
-        for (name, ty), value in zip(self._signature, args, strict=False):
-            parameters += (self._granted(one) for one in _flatten(name, ty, value, descriptors))
+        parameters = self._signature.parameters(args)
         table = str(getattr(metadata, TABLE, ""))
         scratches = [self._scratch("global_scratch", grid, stream)]
         scratches.append(_no_arena() if table else self._scratch("profile_scratch", grid, stream))
@@ -253,13 +249,6 @@ class _Launcher:
             origin=None if self._device.origin is None else self._device.origin(),
         )
 
-    def _granted(self, parameter: Parameter) -> Parameter:
-        """A parameter with what the compiler took for granted of it."""
-        from dataclasses import replace
-
-        special = self._special.get(parameter.name)
-        return parameter if special is None else replace(parameter, special=special)
-
     def _scratch(self, kind: str, grid: Sequence[int], stream: Any) -> Parameter:
         from .launch import Parameter, Storage
 
@@ -272,20 +261,10 @@ class _Launcher:
         return Parameter(kind, "*i8", memory.data_ptr(), Storage(memory.data_ptr(), size, kind, keep=memory))
 
 
-def specialised(source: Any) -> dict[str, str]:
-    """What Triton took for granted of arguments when it compiled a source, by parameter: that they are divisible by 16.
-
-    A number that is 1 is no parameter any more: it is among the constants.
-    """
-    names = list(source.signature)
-    found: dict[str, str] = {}
-    attributes = getattr(source, "attrs", None)
-    for path, given in attributes.items() if isinstance(attributes, Mapping) else ():
-        place = path if isinstance(path, tuple) else (path,)
-        words = [f"divisible by {one[1]}" for one in given or () if tuple(one)[:1] == ("tt.divisibility",)]
-        if words and isinstance(place[0], int) and place[0] < len(names):
-            found[".".join(map(str, (names[place[0]], *place[1:])))] = ", ".join(words)
-    return found
+def refuse_tma(name: str, value: object) -> NoReturn:
+    """The parameters of a descriptor that the TMA reads: there is none here."""
+    del value
+    raise UsageError(f"the descriptor {name} needs the TMA of an sm_90, and the simulator is an sm_{ARCH}")
 
 
 def _no_arena() -> Parameter:
@@ -323,48 +302,6 @@ class Scratch:
     def data_ptr(self) -> int:
         """Where it begins."""
         return self._address
-
-
-def _flatten(name: str, ty: Any, value: Any, descriptors: list[Any]) -> Iterator[Parameter]:
-    """The parameters that an argument becomes: none for a constexpr (and 1, and None), several for tuples and descriptors."""
-    from .launch import Parameter
-
-    if ty == "constexpr":
-        return
-    if isinstance(ty, tuple):
-        for i, (inner, item) in enumerate(zip(ty, value, strict=True)):
-            yield from _flatten(f"{name}.{i}", inner, item, descriptors)
-    elif ty.startswith("tensordesc"):
-        yield from _descriptor(name, ty, value, descriptors.pop(0) if descriptors else None)
-    elif ty.startswith("*"):
-        yield _pointer(name, ty, value)
-    else:
-        yield Parameter(name, ty, value)
-
-
-def _pointer(name: str, ty: str, value: Any) -> Parameter:
-    from .launch import Parameter
-
-    address = 0 if value is None else value if isinstance(value, int) else value.data_ptr()
-    return Parameter(name, ty, address, storage(value, name))
-
-
-def _descriptor(name: str, ty: str, value: Any, metadata: Any) -> Iterator[Parameter]:
-    """A tensor descriptor of the host. An sm_80 gets its base, shape, strides and flags, then shape and strides again."""
-    import re
-
-    from .launch import Parameter
-
-    if metadata is not None:
-        raise UsageError(f"the descriptor {name} needs the TMA of an sm_90, and the simulator is an sm_{ARCH}")
-    make = importlib.import_module("triton.backends.nvidia.driver").make_tensordesc_arg
-    values = make(value, None, *([None] * (make.__code__.co_argcount - 2)))  # a third parameter came later
-    rank, found = len(value.shape), re.match(r"tensordesc(?:_im2col)?<(\w+)", ty)
-    head = [f"*{found[1] if found else 'i8'}"] + ["i64"] * (2 * rank)
-    types = head + ["i1"] * (len(values) - len(head) - 2 * rank) + ["i32"] * rank + ["i64"] * rank
-    for i, (inner, item) in enumerate(zip(types, values, strict=True)):
-        label = name if i == 0 else f"{name}.{i}"
-        yield _pointer(label, inner, item) if inner.startswith("*") else Parameter(label, inner, item)
 
 
 def device_interface(clock: Clock) -> Any:

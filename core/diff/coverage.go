@@ -50,10 +50,11 @@ type FlowCoverage struct {
 
 // OutputCoverage is what was compared of what the kernel wrote.
 type OutputCoverage struct {
-	By       string    `json:"by"`     // "contents" | "digest" | "nothing"
-	Stores   int64     `json:"stores"` // places in the program that wrote, atomics included
-	Arrays   int64     `json:"arrays"` // arguments that were written
-	Chunks   int64     `json:"chunks"` // of these arrays
+	By       string    `json:"by"`      // "contents" | "digest" | "nothing"
+	Stores   int64     `json:"stores"`  // places in the program that wrote, atomics included
+	Digests  bool      `json:"digests"` // arrays were compared, where any was written
+	Arrays   int64     `json:"arrays"`  // arguments that were written
+	Chunks   int64     `json:"chunks"`  // of these arrays
 	Elements int64     `json:"elements"`
 	Agrees   Agreement `json:"agrees"`
 	Limits   []string  `json:"limits"` // what the kernel wrote and nothing is known of, in sentences
@@ -248,7 +249,11 @@ func (c *Coverage) text() string {
 	case byContents:
 		compared = append(compared, counted(o.Stores, "store"), counted(o.Arrays, "array")+" by contents")
 	case byDigest:
-		compared = append(compared, counted(o.Stores, "store"), counted(o.Arrays, "array")+" by digest")
+		if o.Digests {
+			compared = append(compared, counted(o.Stores, "store"), counted(o.Arrays, "array")+" by digest")
+			break
+		}
+		compared, asked = append(compared, counted(o.Stores, "store")+" by sums"), append(asked, "arrays")
 	case byRequest:
 		asked = append(asked, "outputs")
 	default:

@@ -113,6 +113,9 @@ func (g *gathering) compareOutputs(ctx context.Context, a, b *warptrace.Trace, o
 		if side.c.Stopped {
 			o.limits = append(o.limits, side.name+" ended at its first finding: what it would have written behind that is not known")
 		}
+		if oa.Coverage.Arrays != ob.Coverage.Arrays && !side.c.Arrays {
+			o.limits = append(o.limits, side.name+" has sums of what was stored and no digests of arrays")
+		}
 	}
 	o.whole = oa.Coverage.ChunksDropped == 0 && ob.Coverage.ChunksDropped == 0
 	places := o.pairArrays(oa, ob)
@@ -375,7 +378,7 @@ func (r *Result) outputCoverage() OutputCoverage {
 	if o == nil {
 		return OutputCoverage{By: byNothing, Agrees: AgreementUnknown, Limits: []string{}}
 	}
-	c := OutputCoverage{By: o.by, Agrees: o.agrees(), Stores: o.statements, Limits: append([]string{}, o.limits...), LargestError: o.largest}
+	c := OutputCoverage{By: o.by, Digests: o.withArrays, Agrees: o.agrees(), Stores: o.statements, Limits: append([]string{}, o.limits...), LargestError: o.largest}
 	if o.lacking == "A" || o.lacking == "B" {
 		c.Limits = append(c.Limits, o.lacking+" does not say what the kernel wrote")
 	}

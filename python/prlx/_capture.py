@@ -151,21 +151,33 @@ def into_arena(launch: Launch, record: Mapping[str, Any]) -> tuple[Launch, dict[
     from .hooks.instrument import Arena
     from .hooks.launch import Storage
 
+    asked = recorded(record, launch.table)
+    scratch = launch.parameters[-1]
+    arena = Arena(max(arena_bytes(), _LEAST))
+    held = Storage(arena.data_ptr(), arena.size, scratch.name, keep=arena)
+    parameters = (*launch.parameters[:-1], replace(scratch, value=arena.data_ptr(), storage=held))
+    return replace(launch, parameters=parameters), asked
+
+
+def recorded(record: Mapping[str, Any], table: str) -> dict[str, Any]:
+    """What is recorded of a kernel that records by itself, as the core takes it; ``table`` says what its events mean.
+
+    Raises
+    ------
+    UsageError
+        More is wanted than such a kernel leaves.
+    """
     if record.get("loads"):
         raise UsageError(
             "loads: kernels that record by themselves leave branches, switches, predicates, stores, atomics and barriers",
             hint='choose capture="observed"',
         )
-    scratch = launch.parameters[-1]
-    arena = Arena(max(arena_bytes(), _LEAST))
-    held = Storage(arena.data_ptr(), arena.size, scratch.name, keep=arena)
-    parameters = (*launch.parameters[:-1], replace(scratch, value=arena.data_ptr(), storage=held))
     how = kept()
-    how["instrumented"]["sites"] = launch.table
+    how["instrumented"]["sites"] = table
     if "window" in record:
         how["instrumented"]["window"] = record["window"]
     how["instrumented"]["plan"] = not record.get("path")
     if how["instrumented"]["depth"] and record.get("mode") == "control-flow":
         how["mode"] = "values"
     rest = {name: value for name, value in record.items() if name != "window"}
-    return replace(launch, parameters=parameters), {**rest, **how}
+    return {**rest, **how}

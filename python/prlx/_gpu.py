@@ -6,22 +6,16 @@ import ctypes
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ._errors import PrlxError
+from ._cuda import Cuda, DriverError, NoDeviceError
+
+__all__ = ["Driver", "DriverError", "NoDeviceError"]
 
 _MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _STATIC_SHARED_BYTES = 48 << 10  # a kernel has these without asking
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
 
 
-class NoDeviceError(Exception):
-    """There is no GPU, or no driver; the text says which."""
-
-
-class DriverError(PrlxError):
-    """The driver refused a call, or a kernel failed on the GPU."""
-
-
-class Driver:
+class Driver(Cuda):
     """As much of the CUDA driver as launching a kernel takes.
 
     Attributes
@@ -40,12 +34,7 @@ class Driver:
     """
 
     def __init__(self) -> None:
-        try:
-            self._cuda = ctypes.CDLL("libcuda.so.1")
-        except OSError:
-            raise NoDeviceError("there is no libcuda.so.1") from None
-        if self._cuda.cuInit(0) != 0:
-            raise NoDeviceError("libcuda finds no device")
+        super().__init__()
         device, context, name = ctypes.c_int(), ctypes.c_void_p(), ctypes.create_string_buffer(100)
         major, minor, version = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
         self.call("cuDeviceGet", ctypes.byref(device), 0)
@@ -58,14 +47,6 @@ class Driver:
         self.name = name.value.decode(errors="replace")
         self.capability = (major.value, minor.value)
         self.version = version.value
-
-    def call(self, function: str, *arguments: Any) -> None:
-        """Call the driver, or raise what it said."""
-        status = getattr(self._cuda, function)(*arguments)
-        if status != 0:
-            text = ctypes.c_char_p()
-            self._cuda.cuGetErrorString(status, ctypes.byref(text))
-            raise DriverError(f"{function}: {text.value.decode() if text.value else status}")
 
     def launch(
         self,
@@ -118,5 +99,5 @@ class Driver:
                 self.call("cuMemcpyDtoH_v2", ctypes.c_void_p(array.ctypes.data), there[address], size)
         finally:
             for pointer in there.values():
-                self._cuda.cuMemFree_v2(pointer)
-            self._cuda.cuModuleUnload(module)
+                self.library.cuMemFree_v2(pointer)
+            self.library.cuModuleUnload(module)

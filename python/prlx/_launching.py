@@ -188,7 +188,7 @@ def execute(
             {"name": p.name, "type": p.type, "bits": p.bits, "allocation": _index(pieces, p) if p.is_pointer else -1}
             | ({} if p.data is None else {"data": base64.b64encode(p.data).decode()})
             | _view(options, p)
-            | ({} if record is None else _about(p))
+            | ({} if record is None else described(p))
             for p in launch.parameters
         ],
         "allocations": [
@@ -318,7 +318,7 @@ def _view(options: Options, parameter: Parameter) -> dict[str, Any]:
     return {} if found is None else {"view": found}
 
 
-def _about(parameter: Parameter) -> dict[str, Any]:
+def described(parameter: Parameter) -> dict[str, Any]:
     """What recordings say of an argument besides its value: shape, strides, what the compiler took for granted."""
     about: dict[str, Any] = {"special": parameter.special} if parameter.special else {}
     array: Any = None if parameter.storage is None else parameter.storage.keep

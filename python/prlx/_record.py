@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import os
 import threading
 import warnings
@@ -16,11 +17,12 @@ from ._capture import Capture
 from ._errors import UsageError
 from ._launching import Options, with_changes
 from ._simulation import Simulation
-from ._simulator import Recording, Simulator, active, enabled
+from ._simulator import Recording, Simulator, active, check_closed, enabled, recorded_gpu
 from ._target import Filter, Mode, Target, ranges, recorded_again
 from ._units import parse_size
 
 if TYPE_CHECKING:
+    from ._gpu_device import Gpu
     from ._progress import Progress
     from ._request import Path as AnyPath
     from ._stops import Stop
@@ -42,7 +44,7 @@ def enable(
     output: AnyPath | None = None,
     filter: Filter = None,
     mode: Mode = "control-flow",
-    capture: Capture = "observed",
+    capture: Capture | None = None,
     plan: bool = False,
     window: str | None = None,
     within_registers: bool = False,
@@ -77,15 +79,17 @@ def enable(
     memory_limit: int | str | None = None,
     progress: Progress = "auto",
 ) -> Recording:
-    """Run Triton kernels on the simulator from now on: the compiled kernel, without a GPU.
+    """Run Triton kernels on the simulator from now on, or record those that run on a GPU.
 
+    The simulator runs the compiled kernel without a GPU.
     User code stays as it is: ``kernel[grid](...)`` on NumPy arrays and torch CPU tensors, with autotuning, heuristics, hooks
     and benchmarks (whose time is the count of instructions). Call it before modules are imported that ask for Triton's driver.
 
     Parameters
     ----------
     device
-        ``"simulator"``; ``"auto"`` is the simulator where Triton sees no GPU. Recording on GPUs is not there yet.
+        ``"simulator"``; ``"gpu"``: kernels run where they ran, and record by themselves; ``"auto"``: the GPU where Triton sees
+        one, else the simulator. On a GPU nothing is checked, and options of checks and of the simulator are refused.
     output
         Record every launch: a directory for a session, or a name that ends in ``.prlx`` for a single launch.
     filter
@@ -93,8 +97,8 @@ def enable(
     mode, stores, atomics, loads, barriers, events_per_warp, outputs, inputs, sources, overwrite
         What is recorded, as for ``record``.
     capture
-        ``"observed"``: the simulator watches the kernel as Triton compiles it. ``"instrumented"``: the kernel is compiled to
-        record by itself, as it will on a GPU, into memory that ``PRLX_ARENA`` bounds (256 MiB). It then leaves
+        ``"observed"`` (the simulator's default): it watches the kernel as Triton compiles it. ``"instrumented"`` (the only one
+        on a GPU): the kernel is compiled to record by itself, into memory that ``PRLX_ARENA`` bounds (256 MiB). It then leaves
         branches, switches, predicates and what is stored, and says so. ``PRLX_HISTORY_DEPTH=N`` keeps the last N events of a
         warp, ``PRLX_SAMPLE_RATE=N`` one of N that a warp passes at a site.
     plan
@@ -210,7 +214,7 @@ class Asked:
     filter: Filter
     overwrite: bool
     extras: Mapping[str, Any]
-    capture: Capture = "observed"
+    capture: Capture | None = None
     plan: bool = False
     window: str | None = None
     within_registers: bool = False
@@ -232,18 +236,24 @@ class Asked:
 def start(
     device: str, options: Options, asked: Asked, *, map_cuda: bool, memory: Iterable[Any], compiler: bool = False
 ) -> Recording:
-    """Enable the simulator, for Triton's kernels or (``compiler``) also for those that torch's compiler makes."""
-    _check_device(device)
+    """Enable a device, for Triton's kernels or (``compiler``) also for those that torch's compiler makes."""
     if _host is not None:
         host = "prlx pytorch run" if enabled("run on").compiler is not None else "prlx simulate"
         warnings.warn(f"{host} has enabled the simulator, with the options of its command line", stacklevel=3)
         _host.register(*memory)
         return _host
+    if _device(device) == "gpu":
+        from . import _gpu_device
+
+        said = (("map_cuda", map_cuda), ("memory", list(memory)), ("plan", asked.plan), ("compiler", compiler))
+        recording = _gpu_device.start(options, asked, [name for name, given in said if given])
+        _finish_at_exit()
+        return recording
     if asked.window is not None:
-        kept = {"window": _capture.window(asked.window, asked.capture)}
+        kept = {"window": _capture.window(asked.window, asked.capture or "observed")}
         asked = replace(asked, extras={**asked.extras, **kept})
     rewriter = _capture.rewriter(
-        asked.capture, asked.filter, asked.extras, asked.mode, within_registers=asked.within_registers
+        asked.capture or "observed", asked.filter, asked.extras, asked.mode, within_registers=asked.within_registers
     )
     recording = Recording(asked.target())
     if asked.plan:
@@ -273,8 +283,7 @@ def _open(
     rewriter: Rewriter | None = None,
     compiler: bool = False,
 ) -> Simulator:
-    if active() is not None:
-        raise UsageError("the simulator is enabled already", hint="call prlx.disable first")
+    check_closed()
     from .hooks import triton
 
     triton.check()
@@ -285,21 +294,25 @@ def _open(
         options = with_changes(options, {"seed": seed})
     simulator = Simulator(options, recording, rewriter)
     simulator.open(map_cuda=map_cuda, compiler=compiler)
-    atexit.unregister(disable)
-    atexit.register(disable)  # finishes what is recorded
+    _finish_at_exit()
     return simulator
 
 
-def _check_device(device: str) -> None:
+def _finish_at_exit() -> None:
+    atexit.unregister(disable)
+    atexit.register(disable)
+
+
+def _device(device: str) -> str:
+    """What a name of a device stands for here: ``gpu`` or ``simulator``."""
     from .hooks import triton
 
     if device not in _DEVICES:
         raise UsageError(f"device: expected one of {', '.join(_DEVICES)}, got {device!r}")
     triton.check()
-    if device == "gpu" or (device == "auto" and triton.sees_gpu()):
-        raise UsageError(
-            "recording on a GPU is not there yet", hint="the device simulator runs the compiled kernels without the GPU"
-        )
+    if device == "auto":
+        return "gpu" if triton.sees_gpu() else "simulator"
+    return device
 
 
 def launch(one: Launch, changes: Mapping[str, Any], registered: Sequence[Storage]) -> Simulation:
@@ -367,7 +380,7 @@ def disable() -> None:
     >>> prlx.disable()
     >>> prlx.disable()  # nothing is enabled, and nothing happens
     """
-    device = active()
+    device = active() or recorded_gpu()
     if device is not None and _host is None:
         device.close()
 
@@ -490,20 +503,23 @@ def session(
 def _recorded(
     path: AnyPath, mode: str, filter: Filter, overwrite: bool, extras: Mapping[str, Any], *, directory: bool
 ) -> Iterator[Recording]:
-    device = active()
+    device: Simulator | Gpu | None = active() or recorded_gpu()
     if device is not None and any(r._target is not None for r in device.recordings):
         raise UsageError("launches are recorded already", hint="leave the other recording first")
-    if device is None:
-        _check_device("auto")
+    listening: Callable[[Recording], contextlib.AbstractContextManager[object]] = _listening
+    if not isinstance(device, Simulator) and (device is not None or _device("auto") == "gpu"):
+        from . import _gpu_device
+
+        listening = functools.partial(_gpu_device.listening, mode, filter, extras)
     target = Target(path, mode=mode, filter=filter, overwrite=overwrite, extras=extras, directory=directory)
     recording = Recording(target)
     complete = False
-    with _listening(recording):
-        try:
+    try:
+        with listening(recording):
             yield recording
-            complete = True
-        finally:
-            target.close(partial=not complete)
+        complete = True
+    finally:
+        target.close(partial=not complete or bool(recording.losses))
 
 
 @contextlib.contextmanager

@@ -158,7 +158,7 @@ def _run(
         done = execute(launch, options, number=number, registered=registered, record=record)
     finally:
         if target is not None:
-            target.end(number, done)
+            target.end(number, None if done is None else _simulator.row_of(done))
     if options.stop:
         report(done, stop=True)
     return done

@@ -6,7 +6,7 @@ import contextlib
 import sys
 import threading
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +23,7 @@ from ._target import Target
 from ._units import format_count, plural
 
 if TYPE_CHECKING:
+    from ._gpu_device import Gpu
     from ._kernel_trace import KernelTrace
     from ._plan import Plan
     from ._session import Session
@@ -79,11 +80,18 @@ class Recording:
         self.findings: list[Finding] = []
         self._listeners: list[Callable[[Simulation], object]] = []
         self._refusal_listeners: list[Callable[[str, str], object]] = []
+        self._gpu: Gpu | None = None  # that it is of; None: the simulator
+        self._lost_before: Counter[str] = Counter()
         self._hosted = False  # by a command that runs a script, and closes the device when that has ended
         self.plans: list[Plan] = []
         self._says_plans = True  # when the device is disabled; a command does that itself
         self._planned: dict[str, Any] | None = None  # what would be recorded, where that is only planned
         self._thread: int | None = None  # whose launches it is told of; None for everybody's
+
+    @property
+    def losses(self) -> dict[str, int]:
+        """How many launches on a GPU could not be recorded, by why. On the simulator there are none."""
+        return {} if self._gpu is None else dict(self._gpu.losses - self._lost_before)
 
     @property
     def recorded(self) -> int:
@@ -199,10 +207,15 @@ class Recording:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if _active is not None and _active.recordings[0] is self and not self._hosted:
-            _active.close(partial=error is not None)
+        device = self._gpu or _active
+        if device is not None and device.recordings[:1] == [self] and not self._hosted:
+            device.close(partial=error is not None)
 
     def _sentence(self) -> str:
+        if self._gpu is not None:
+            lost = sum(self.losses.values())
+            said = f"{plural(self.launches, 'launch')} on a GPU, {self.recorded:,} recorded"
+            return said + (f", {lost:,} lost" if lost else "")
         found = plural(len(self.findings), "finding") if self.findings else "no finding"
         return f"{plural(self.launches, 'launch')}, {plural(self.instructions, 'warp instruction')}, {found}"
 
@@ -339,7 +352,7 @@ class Simulator:
         finally:
             with self._lock:
                 if begun is not None and target is not None:
-                    target.end(begun[0], simulation)
+                    target.end(begun[0], None if simulation is None else row_of(simulation))
         with self._lock:
             trial = self.compiler is not None and self._surfaces.benchmarking > 0
             for recording in self._told():
@@ -351,7 +364,43 @@ class Simulator:
         return simulation.instructions
 
 
+def row_of(simulation: Simulation) -> dict[str, Any]:
+    """What the manifest of a session says of a launch that was recorded."""
+    document = simulation.document
+    done = document["recording"]
+    row = {key: document[key] for key in ("kernel", "grid", "block")}
+    row |= {key: done[key] for key in ("argument_digest", "module_hash", "file")}
+    row["origin"] = document.get("origin")
+    fidelity = document["fidelity"]
+    row["fidelity"] = {
+        "exact": fidelity["exact"],
+        "approximated": list(dict.fromkeys(one["instruction"] for one in fidelity["approximated"])),
+        "decides": sorted({one["use"] for one in fidelity["decides"]}),
+    }
+    return row
+
+
 _active: Simulator | None = None
+_gpu: Gpu | None = None  # that is recorded on
+
+
+def recorded_gpu() -> Gpu | None:
+    """The GPU that is recorded on, None where none is."""
+    return _gpu
+
+
+def record_on(gpu: Gpu | None) -> None:
+    """Note which GPU is recorded on."""
+    global _gpu
+    _gpu = gpu
+
+
+def check_closed() -> None:
+    """Refuse to enable a device where one is enabled."""
+    if _active is not None:
+        raise UsageError("the simulator is enabled already", hint="call prlx.disable first")
+    if _gpu is not None:
+        raise UsageError("launches on a GPU are recorded already", hint="call prlx.disable first")
 
 
 def active() -> Simulator | None:

@@ -17,7 +17,6 @@ from ._wanted import wanted
 
 if TYPE_CHECKING:
     from ._request import Path as AnyPath
-    from ._simulation import Simulation
 
 Mode: TypeAlias = Literal["digest", "control-flow", "values"]
 """How much a warp leaves: hashes, an event for each branch and predicate, or operands of all lanes too."""
@@ -30,6 +29,7 @@ _TEXT = re.compile(r"[0-9a-f]{64}\.zst")  # of a session: docs/formats/session.m
 
 
 _RANGES = re.compile(r"\d{1,18}(-\d{1,18})?(\+\d{1,18}(-\d{1,18})?)*")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")  # in the names of files
 _SWITCHES = ("stores", "atomics", "loads", "barriers")
 
 
@@ -80,6 +80,7 @@ class Target:
         self.is_file = not directory and self.path.suffix == ".prlx"
         self.launches: list[dict[str, Any]] = []
         self._begun: set[int] = set()  # numbers of launches; several may run at once
+        self._last = -1  # the largest of them
         self._passed: set[str] = set()  # kernels that the filter left out
         again = recorded_again(os.environ)
         again.pop("seed", None)
@@ -89,6 +90,7 @@ class Target:
         self._wanted = wanted(filter)
         self._request = {"mode": mode, "overwrite": overwrite or not self.is_file, **extras, **again}
         self._owner = os.getpid()
+        self._folder = f"{self.path}{os.sep}"
         self._prepare(overwrite)
 
     def _prepare(self, overwrite: bool) -> None:
@@ -122,7 +124,7 @@ class Target:
         met, self._met = self._met, self._met + 1
         if self.only is not None and met != self.only:
             return None
-        number = met if self.only is not None else max(self._begun, default=-1) + 1
+        number = met if self.only is not None else self._last + 1
         if self.is_file and self._begun:
             raise UsageError(
                 f"holds one launch already, and {kernel} is launched again",
@@ -130,29 +132,22 @@ class Target:
                 hint="name a directory to record several launches, or choose kernels with --filter",
             )
         self._begun.add(number)
-        safe = re.sub(r"[^A-Za-z0-9_.-]", "_", kernel)[:80]
-        path = self.path if self.is_file else self.path / f"{number:04d}_{safe}.prlx"
-        beside(path).unlink(missing_ok=True)  # those of an earlier recording
-        request = {**self._request, "path": str(path), "texts_beside": not self.is_file}
+        self._last = max(self._last, number)
+        if self.is_file:
+            path = str(self.path)
+            beside(self.path).unlink(missing_ok=True)  # those of an earlier recording; a directory has none any more
+        else:
+            path = f"{self._folder}{number:04d}_{_UNSAFE.sub('_', kernel)[:80]}.prlx"
+        request = {**self._request, "path": path, "texts_beside": not self.is_file}
         return number, request | ({"places": self._wanted.within(functions)} if places else {})
 
-    def end(self, number: int, simulation: Simulation | None) -> None:
-        """Note a launch that was recorded; one that could not run is none."""
-        if simulation is None:
+    def end(self, number: int, row: Mapping[str, Any] | None) -> None:
+        """Note a launch that was recorded, with what the manifest says of it; one that was not is none."""
+        if row is None:
             self._begun.discard(number)
+            self._last = max(self._begun, default=-1)
             return
-        document = simulation.document
-        done = document["recording"]
-        row = {key: document[key] for key in ("kernel", "grid", "block")}
-        row |= {key: done[key] for key in ("argument_digest", "module_hash")}
-        row["origin"] = document.get("origin")
-        fidelity = document["fidelity"]
-        row["fidelity"] = {
-            "exact": fidelity["exact"],
-            "approximated": list(dict.fromkeys(one["instruction"] for one in fidelity["approximated"])),
-            "decides": sorted({one["use"] for one in fidelity["decides"]}),
-        }
-        self.launches.append({"launch": number, **row, "file": Path(done["file"]).name})
+        self.launches.append({"launch": number, **row, "file": Path(row["file"]).name})
 
     def close(self, *, partial: bool) -> None:
         """Write the manifest; say so where the filter left nothing."""

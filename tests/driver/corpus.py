@@ -1,6 +1,6 @@
 """The corpus of the simulator's tests over whatever driver Triton finds, over prlx's own with ``OWN_DRIVER=1``.
 
-``corpus.py [NAME...]``
+``corpus.py [NAME...]``. With ``RECORD=DIR`` kernels record by themselves, into a session there.
 
 Prints for each case its name, a digest of its arrays after the launch, and what of it NumPy says otherwise.
 """
@@ -34,12 +34,23 @@ def here(case, arrays):
 
 
 def main():
-    launch = on_driver
+    launch, folder = on_driver, os.environ.get("RECORD")
+    told = {} if folder is None else {"output": folder, "stores": True, "atomics": True, "barriers": True}
     if os.environ.get("OWN_DRIVER"):
         import prlx
 
-        prlx.enable(device="simulator", progress=False)
+        prlx.enable(
+            device="simulator",
+            progress=False,
+            capture="instrumented" if folder else None,
+            mode=os.environ.get("MODE", "control-flow"),
+            **told,
+        )
         launch = here
+    elif folder:
+        import prlx
+
+        prlx.enable(device="gpu", mode=os.environ.get("MODE", "control-flow"), **told)
     for name in sys.argv[1:] or CASES:
         case = CASES[name]
         arrays = case.arrays(np.random.default_rng(3))
@@ -47,6 +58,8 @@ def main():
         launch(case, arrays)
         digest = hashlib.sha256(b"".join(np.ascontiguousarray(arrays[key]).tobytes() for key in sorted(arrays)))
         print(name, digest.hexdigest()[:16], case.differences(before, arrays) or "right", flush=True)
+    if told:
+        prlx.disable()
 
 
 if __name__ == "__main__":

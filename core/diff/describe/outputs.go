@@ -9,9 +9,11 @@ import (
 
 // Outputs says what a recording holds of what its launch wrote to global memory.
 type Outputs struct {
+	ArraysKnown  bool    `json:"arrays_known"`  // somebody looked at what was written to arrays
 	Arrays       []Array `json:"arrays"`        // that were written
 	Stores       []Store `json:"stores"`        // by statement and array, at most 1000
 	MoreStores   int     `json:"more_stores"`   // beyond those listed
+	Checked      bool    `json:"checked"`       // the checks of the simulator ran
 	Findings     int     `json:"findings"`      // of the simulator
 	MoreFindings uint64  `json:"more_findings"` // times that something was found beyond the findings that are kept
 	KeptBytes    uint64  `json:"kept_bytes"`    // of contents
@@ -54,7 +56,11 @@ func outputsOf(ctx context.Context, t *warptrace.Trace) (*Outputs, error) {
 		Arrays: []Array{}, Stores: []Store{}, Findings: len(o.Findings), MoreFindings: o.Coverage.MoreFindings,
 		KeptBytes: o.Coverage.ContentBytes, AskedBytes: o.Coverage.ContentBudget,
 	}
+	doc.ArraysKnown, doc.Checked = o.Coverage.Arrays, o.Coverage.Checks
 	for i := range o.Arrays {
+		if !doc.ArraysKnown {
+			break // they have names, and nobody looked at them
+		}
 		a := &o.Arrays[i]
 		doc.Arrays = append(doc.Arrays, Array{
 			Name: a.Name, Type: a.Type, Kind: nameOf(arrayKinds, int(a.Kind)), Bytes: a.Written, Chunks: len(a.Chunks), Digest: hex(a.Digest),

@@ -1,7 +1,9 @@
 package recorder
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/recording/observe"
@@ -161,11 +163,25 @@ func Write(l *Launch, r *Record, a *Arena) (*Recorded, error) {
 	if !r.NoWritten {
 		o := &warptrace.Outputs{Coverage: warptrace.Coverage{Values: rec.mode == warptrace.ModeValues}}
 		a.Stored(o)
+		a.name(o, l.Arguments)
 		if err := rec.Outputs(o); err != nil {
 			return nil, err
 		}
 	}
 	return rec.Commit()
+}
+
+// name lists the arrays that something was stored to, so that sums of different recordings are of the same ones. What is in them nobody looked at.
+func (a *Arena) name(o *warptrace.Outputs, arguments []warptrace.Argument) {
+	for i := range o.Stores {
+		id := o.Stores[i].Array
+		if int(id) >= len(arguments) || o.ArrayByID(id) != nil {
+			continue
+		}
+		of := &arguments[id]
+		o.Arrays = append(o.Arrays, warptrace.Array{ID: id, Name: of.Name, Type: of.Type, ElementBytes: warptrace.ElementBytes(of.Type)})
+	}
+	slices.SortFunc(o.Arrays, func(x, y warptrace.Array) int { return cmp.Compare(x.ID, y.ID) })
 }
 
 // note says what is not in the recording.

@@ -206,7 +206,10 @@ func (r *Recorder) Outputs(o *warptrace.Outputs) error {
 	defer r.mu.Unlock()
 	c := &o.Coverage
 	c.RowsDropped += r.left
-	w := &Written{Stores: len(o.Stores), Arrays: len(o.Arrays), KeptBytes: c.ContentBytes}
+	w := &Written{Stores: len(o.Stores), KeptBytes: c.ContentBytes}
+	if c.Arrays {
+		w.Arrays = len(o.Arrays)
+	}
 	for i := range o.Arrays {
 		w.Bytes += o.Arrays[i].Written
 	}

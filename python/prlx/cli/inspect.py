@@ -216,13 +216,19 @@ def _outputs(outputs: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     if outputs is None:
         return []
     size = sum(array["bytes"] for array in outputs["arrays"])
-    stores = len(outputs["stores"]) + outputs["more_stores"]
-    text = f"{size:,} bytes of {plural(len(outputs['arrays']), 'array')}, by {plural(stores, 'store')}"
+    stores = plural(len(outputs["stores"]) + outputs["more_stores"], "store")
+    if outputs["arrays_known"]:
+        text = f"{size:,} bytes of {plural(len(outputs['arrays']), 'array')}, by {stores}"
+    else:
+        text = f"sums of {stores}; what is in the arrays, nobody looked at"
     if outputs["asked_bytes"]:
         text += f"; the contents of {outputs['kept_bytes']:,} are kept"
     found = outputs["findings"]
     more = f" and {outputs['more_findings']:,} more times" if outputs["more_findings"] else ""
-    return [("outputs", text), ("findings", f"{found:,}{more}" if found else "")]
+    return [
+        ("outputs", text),
+        ("findings", f"{found:,}{more}" if found else "" if outputs["checked"] else "nobody checked"),
+    ]
 
 
 def _recording(recording: Mapping[str, Any] | None, ui: UI) -> list[tuple[str, str]]:

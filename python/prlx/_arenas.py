@@ -1,0 +1,215 @@
+"""Memory on a GPU that kernels record into: handed out to launches, and brought home while the next one runs."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from . import _core
+from ._cuda import Cuda, DriverError
+from ._errors import PrlxError
+
+MOST = 2
+"""Arenas of a context: one is brought home while the next launch writes the other."""
+
+PATIENCE_S = 10.0
+"""How long a launch waits for an arena. It may hold up the very stream that the arena waits for."""
+
+_HEADER = 256  # bytes of an arena that say what of it is used: docs/formats/arena.md
+
+
+class Arena:
+    """Memory of the device for the events of one launch; zeros while it waits for one."""
+
+    def __init__(self, cuda: Cuda, context: int, size: int) -> None:
+        self.context = context
+        self.size = size
+        self.at = cuda.allocate(size)
+        try:
+            cuda.clear(self.at, size, 0)
+            cuda.wait_for_stream(0)
+            self.event = cuda.new_event()
+        except DriverError:
+            cuda.free(self.at)
+            raise
+
+
+class Header:
+    """What a kernel is to find at the beginning of its arena, in pinned memory, so that copying it holds nobody up."""
+
+    def __init__(self, cuda: Cuda, content: bytes) -> None:
+        self._cuda = cuda
+        self.size = len(content)
+        self.at = cuda.allocate_pinned(self.size)
+        ctypes.memmove(self.at, content, self.size)
+
+    def __del__(self) -> None:
+        self._cuda.free_pinned(self.at)
+
+
+class Pool:
+    """The arenas of a process, by context."""
+
+    def __init__(self, cuda: Cuda, size: int) -> None:
+        self._cuda = cuda
+        self.size = size
+        self._waiting = threading.Condition()
+        self._free: dict[int, list[Arena]] = {}
+        self._made: dict[int, int] = {}
+
+    def take(self, context: int) -> Arena | None:
+        """An arena in a context, which is that of this thread; None where all were taken for a long time.
+
+        Raises
+        ------
+        DriverError
+            The device has no memory for one.
+        """
+        end = time.monotonic() + PATIENCE_S
+        with self._waiting:
+            while True:
+                free = self._free.setdefault(context, [])
+                if free:
+                    return free.pop()
+                if self._made.get(context, 0) < MOST:
+                    self._made[context] = self._made.get(context, 0) + 1
+                    break
+                if not self._waiting.wait(end - time.monotonic()):
+                    return None
+        try:
+            return Arena(self._cuda, context, self.size)
+        except DriverError:
+            self.lose(context)
+            raise
+
+    def give(self, arena: Arena) -> None:
+        """Give an arena back, which has only zeros in it."""
+        with self._waiting:
+            self._free[arena.context].append(arena)
+            self._waiting.notify()
+
+    def lose(self, context: int) -> None:
+        """Count an arena out that nobody can use any more: what its context was doing failed."""
+        with self._waiting:
+            self._made[context] -= 1
+            self._waiting.notify()
+
+    def close(self) -> None:
+        """Give the memory back."""
+        with self._waiting:
+            for context, free in self._free.items():
+                try:
+                    self._cuda.enter(context)
+                except DriverError:
+                    continue
+                for arena in free:
+                    self._cuda.library.cuEventDestroy_v2(ctypes.c_void_p(arena.event))
+                    self._cuda.free(arena.at)
+            self._free.clear()
+            self._made.clear()
+
+
+Done = Callable[[Mapping[str, Any] | None, BaseException | None], None]
+"""Is told that a launch was written (what ``arena_collect`` says), or why it was not."""
+
+
+class Drain:
+    """The thread that brings arenas home and writes what is in them, in the order of their launches."""
+
+    def __init__(self, cuda: Cuda, pool: Pool) -> None:
+        self._cuda = cuda
+        self._pool = pool
+        self._waiting = threading.Condition()
+        self._queue: deque[tuple[Arena, Callable[[], Mapping[str, Any]], Done]] = deque()
+        self._busy = 0  # launches that are not done
+        self._ended = False
+        self._streams: dict[int, int] = {}
+        self._home: dict[int, int] = {}
+        self._thread: threading.Thread | None = None
+
+    def put(self, arena: Arena, request: Callable[[], Mapping[str, Any]], done: Done) -> None:
+        """Take over an arena whose event is on the stream of its launch."""
+        with self._waiting:
+            self._queue.append((arena, request, done))
+            self._busy += 1
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="prlx records", daemon=True)
+                self._thread.start()
+            self._waiting.notify_all()
+
+    def settle(self) -> None:
+        """Wait until everything that was put is done."""
+        with self._waiting:
+            while self._busy:
+                self._waiting.wait(0.1)  # so that Ctrl-C is noticed
+
+    def close(self) -> None:
+        """Wait for what is left, and end the thread."""
+        self.settle()
+        with self._waiting:
+            self._ended = True
+            self._waiting.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._waiting:
+                while not self._queue and not self._ended:
+                    self._waiting.wait()
+                if not self._queue:
+                    break
+                arena, request, done = self._queue.popleft()
+            try:
+                self._write(arena, request, done)
+            finally:
+                with self._waiting:
+                    self._busy -= 1
+                    self._waiting.notify_all()
+        for context, stream in self._streams.items():
+            self._cuda.library.cuCtxSetCurrent(ctypes.c_void_p(context))
+            self._cuda.library.cuStreamDestroy_v2(ctypes.c_void_p(stream))
+            self._cuda.free_pinned(self._home[context])
+
+    def _write(self, arena: Arena, request: Callable[[], Mapping[str, Any]], done: Done) -> None:
+        try:
+            home = self._bring(arena)
+        except PrlxError as error:
+            self._pool.lose(arena.context)
+            done(None, error)
+            return
+        except BaseException as error:
+            self._pool.lose(arena.context)
+            done(None, error)
+            raise
+        self._pool.give(arena)
+        try:
+            document = _core.call("arena_collect", {**request(), "address": home, "bytes": arena.size})
+        except PrlxError as error:
+            done(None, error)
+        else:
+            done(document, None)
+
+    def _bring(self, arena: Arena) -> int:
+        """Copy what is used of an arena to the host, and clear it. Returns where the copy is."""
+        cuda = self._cuda
+        cuda.enter(arena.context)
+        if arena.context not in self._streams:
+            self._home[arena.context] = cuda.allocate_pinned(arena.size)
+            self._streams[arena.context] = cuda.new_stream()
+        home, stream = self._home[arena.context], self._streams[arena.context]
+        cuda.wait_for_event(arena.event)
+        cuda.to_host(home, arena.at, _HEADER, stream)
+        cuda.wait_for_stream(stream)
+        used = _core.call("arena_used", {"address": home, "bytes": _HEADER})["used"]
+        for at, size in used:
+            cuda.to_host(home + at, arena.at + at, size, stream)
+        cuda.wait_for_stream(stream)
+        for at, size in used:
+            cuda.clear(arena.at + at, size, stream)
+        cuda.wait_for_stream(stream)
+        return home

@@ -1,0 +1,379 @@
+"""A GPU while launches on it are recorded: who gets an arena, what is written, and what was lost and why."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import os
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from . import _capture, _core
+from ._arenas import PATIENCE_S, Arena, Drain, Header, Pool
+from ._cuda import Cuda, DriverError, NoDeviceError
+from ._errors import PrlxError, UsageError
+from ._launching import Options, described
+from ._simulator import Recording, check_closed, record_on, recorded_gpu
+
+if TYPE_CHECKING:
+    from ._record import Asked
+    from ._target import Filter, Target
+    from .hooks.instrument import Rewriter
+    from .hooks.launch import Parameter, Storage
+    from .hooks.nvidia import Kernel
+
+_MOST_HEADERS = 256  # prepared ones that are kept
+_ADDED = ("global_scratch", "profile_scratch")  # parameters that Triton adds to every kernel
+
+
+class Prepared:
+    """A launch as its arena and its recording need it; one like it needs nothing more."""
+
+    def __init__(self, header: Header, request: Mapping[str, Any], keep: object) -> None:
+        self.header = header
+        self.request = request
+        self.keep = keep  # whose identity is in the key
+
+
+class Launched:
+    """One launch that is recorded: ``hooks.nvidia.Ticket``."""
+
+    def __init__(
+        self, gpu: Gpu, target: Target, number: int, path: str, prepared: Prepared, arena: Arena, stream: int
+    ) -> None:
+        self._gpu, self._target, self._number, self._path = gpu, target, number, path
+        self._prepared, self._held, self._stream = prepared, arena, stream
+        self.arena = arena.at
+
+    def launched(self) -> None:
+        """It is on its stream: the arena is brought home when that gets there."""
+        try:
+            self._gpu.cuda.mark(self._held.event, self._stream)
+        except DriverError as error:
+            self.failed(error)
+            return
+        self._gpu.drain.put(self._held, self._request, self._done)
+
+    def failed(self, error: BaseException) -> None:
+        """It was not launched, or nobody knows. The arena is counted out: something may write it still."""
+        self._gpu.pool.lose(self._held.context)
+        self._gpu.ended(self._target, self._number, None, f"the launch failed: {_first_line(error)}")
+
+    def _request(self) -> Mapping[str, Any]:
+        request = self._prepared.request
+        return {**request, "record": {**request["record"], "path": self._path}, "launch": self._number}
+
+    def _done(self, document: Mapping[str, Any] | None, error: BaseException | None) -> None:
+        row = None if document is None else _row(self._prepared.request, document)
+        self._gpu.ended(self._target, self._number, row, "" if error is None else _first_line(error))
+
+
+class Gpu:
+    """The GPUs of this process while launches on them are recorded.
+
+    Parameters
+    ----------
+    rewriter
+        Makes kernels record by themselves.
+
+    Attributes
+    ----------
+    recordings
+        Who is told of launches; the innermost one that has a place gets them.
+    losses
+        How many launches were not recorded, by why.
+
+    Raises
+    ------
+    UsageError
+        There is no driver, or no GPU.
+    """
+
+    def __init__(self, rewriter: Rewriter) -> None:
+        from .hooks import nvidia
+
+        try:
+            self.cuda = Cuda()
+        except NoDeviceError as error:
+            raise UsageError(
+                f"there is no GPU: {error}", hint="the device simulator runs the compiled kernels without one"
+            ) from None
+        self.recordings: list[Recording] = []
+        self.losses: Counter[str] = Counter()
+        self.pool = Pool(self.cuda, _capture.arena_bytes())
+        self.drain = Drain(self.cuda, self.pool)
+        self._lock = threading.Lock()
+        self._seam = nvidia.Seam(rewriter, self._begin, self._unknown, self._storage)
+        self._prepared: dict[Any, Prepared] = {}
+        self._scratch: Any = None  # memory of the host in which arenas are prepared
+        self._owner = os.getpid()
+        self._open = False
+
+    def add(self, recording: Recording) -> None:
+        """Have a recording told of launches from now on."""
+        recording._gpu, recording._lost_before = self, Counter(self.losses)
+        self.recordings.append(recording)
+
+    def open(self) -> None:
+        """Replace what has to be replaced of Triton."""
+        self._seam.install()
+        self._open = True
+        record_on(self)
+
+    def close(self, *, partial: bool = False) -> None:
+        """Put everything back, wait for launches that still run, and finish what is recorded."""
+        if not self._open:
+            return
+        self._open = False
+        record_on(None)
+        self._seam.restore()
+        if os.getpid() != self._owner:
+            return
+        self.drain.close()
+        self._prepared.clear()
+        self.pool.close()
+        for recording in self.recordings:
+            if recording._target is not None:
+                recording._target.close(partial=partial or bool(recording.losses))
+        for why, count in self.losses.items():
+            were = "launch was" if count == 1 else "launches were"
+            warnings.warn(f"{count:,} {were} not recorded: {why}", stacklevel=3)
+
+    def target(self) -> Target | None:
+        """Where the next launch is recorded: the innermost recording that has a place."""
+        return next((r._target for r in reversed(self.recordings) if r._target is not None), None)
+
+    def ended(self, target: Target, number: int, row: Mapping[str, Any] | None, why: str) -> None:
+        """Note what became of a launch. The number of one that was lost stays its own: others have theirs already."""
+        with self._lock:
+            if row is None:
+                self.losses[why] += 1
+            else:
+                target.end(number, row)
+
+    def _unknown(self) -> None:
+        if self.target() is not None and os.getpid() == self._owner:
+            with self._lock:
+                self.losses["their kernels were compiled before prlx was enabled"] += 1
+
+    def _begin(self, kernel: Kernel, grid: tuple[int, int, int], stream: int, args: Sequence[Any]) -> Launched | None:
+        if os.getpid() != self._owner:
+            return None  # a forked child: neither the driver nor the core came along
+        with self._lock:
+            for recording in self.recordings:
+                recording.launches += 1
+            target = self.target()
+            begun = None if target is None else target.begin(kernel.name, kernel.texts)
+        if begun is None or target is None:
+            return None
+        try:
+            return self._recorded(kernel, grid, stream, args, target, *begun)
+        except PrlxError as error:  # the program goes on, and the recording says what it lacks
+            self.ended(target, begun[0], None, _first_line(error))
+        return None
+
+    def _recorded(
+        self,
+        kernel: Kernel,
+        grid: tuple[int, int, int],
+        stream: int,
+        args: Sequence[Any],
+        target: Target,
+        number: int,
+        record: Mapping[str, Any],
+    ) -> Launched | None:
+        context = self.cuda.context(_device)
+        if self.cuda.is_capturing(stream):
+            self.ended(target, number, None, "a CUDA graph was captured, whose replays have no arena of their own")
+            return None
+        key = (id(kernel), grid, id(target), tuple([v if type(v) in _PLAIN else self._said(v) for v in args]))
+        prepared = self._prepared.get(key)
+        if prepared is None:
+            prepared = self._prepare(key, kernel, grid, args, target, record)
+        arena = self.pool.take(context)
+        if arena is None:
+            self.ended(target, number, None, f"all arenas were in use for {PATIENCE_S:.0f} s")
+            return None
+        try:
+            self.cuda.to_device(arena.at, prepared.header.at, prepared.header.size, stream)
+        except DriverError:
+            self.pool.lose(context)
+            raise
+        return Launched(self, target, number, record["path"], prepared, arena, stream)
+
+    def _prepare(
+        self,
+        key: Any,
+        kernel: Kernel,
+        grid: tuple[int, int, int],
+        args: Sequence[Any],
+        target: Target,
+        record: Mapping[str, Any],
+    ) -> Prepared:
+        asked = _capture.recorded(record, kernel.table)
+        del asked["path"]
+        if asked.pop("sources"):
+            asked["texts"] = kernel.texts()
+        request = {**_request(kernel, grid, kernel.parameters(args)), "record": asked}
+        with self._lock:
+            header = self._header(request)
+            while len(self._prepared) >= _MOST_HEADERS:
+                self._prepared.pop(next(iter(self._prepared)))
+            made = self._prepared[key] = Prepared(header, request, (kernel, target))
+        return made
+
+    def _said(self, value: Any) -> Any:
+        """What of an array decides how an arena is prepared and what a recording says of it; at a doubt like no other."""
+        try:
+            address = value.data_ptr()
+        except AttributeError:
+            return object()
+        try:
+            return address, tuple(value.shape), value.stride(), value.untyped_storage().nbytes()
+        except AttributeError:  # no tensor of torch: what it says itself, and what the driver says of its address
+            said = getattr(value, "shape", None), getattr(value, "strides", None), getattr(value, "nbytes", None)
+            return (address, self.cuda.range_of(address), *map(str, said))
+
+    def _header(self, request: Mapping[str, Any]) -> Header:
+        if self._scratch is None:
+            from .hooks import instrument
+
+            self._scratch = instrument.Arena(self.pool.size)
+        at = self._scratch.data_ptr()
+        front = _core.call("arena_prepare", {**request, "address": at, "bytes": self.pool.size})["front"]
+        try:
+            return Header(self.cuda, ctypes.string_at(at, front))
+        finally:
+            ctypes.memset(at, 0, front)
+
+    def _storage(self, value: Any, name: str) -> Storage | None:
+        """The memory behind an argument: what it says itself, else what the driver says of its address."""
+        from .hooks.arrays import storage
+        from .hooks.launch import Storage as Found
+
+        said = storage(value, name, anywhere=True)
+        if said is not None or value is None:
+            return said
+        address = value if isinstance(value, int) else value.data_ptr()
+        held = self.cuda.range_of(address)
+        return None if held is None else Found(address, held[0] + held[1] - address, name, keep=value)
+
+
+def _device() -> int:
+    return int(importlib.import_module("triton.runtime").driver.active.get_current_device())
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error.args[0]) if error.args else type(error).__name__
+    return text.partition("\n")[0]
+
+
+_PLAIN = (int, float, bool, str, type(None))
+
+
+def _request(kernel: Kernel, grid: tuple[int, int, int], parameters: Sequence[Parameter]) -> dict[str, Any]:
+    """A launch as the operations on arenas take it."""
+    return {
+        "kernel": kernel.name,
+        "grid": (grid[0] * kernel.cluster, grid[1], grid[2]),
+        "block": kernel.block,
+        "cluster": (kernel.cluster, 1, 1) if kernel.cluster > 1 else (0, 0, 0),
+        "lanes": kernel.lanes,
+        "arch": f"sm_{kernel.arch}",
+        "arch_number": kernel.arch,
+        "code": kernel.code,
+        "names": [*(p.name for p in parameters), *_ADDED],
+        "arguments": [
+            {"name": p.name, "type": p.type, "bits": p.bits, **described(p)}
+            | ({} if p.storage is None else {"offset": max(int(p.value) - p.storage.address, 0)})
+            for p in parameters
+        ],
+        "arrays": list(_arrays(parameters)),
+    }
+
+
+def _arrays(parameters: Sequence[Parameter]) -> Iterator[dict[str, Any]]:
+    """Where the arrays are. Of several in one piece of memory the first has all, the others what is behind their begin."""
+    from .hooks.arrays import merged
+
+    held = [(i, p, p.storage) for i, p in enumerate(parameters) if p.storage is not None]
+    for piece in merged([storage for _, _, storage in held]):
+        inside = [(i, p) for i, p, storage in held if piece.address <= storage.address and storage.end <= piece.end]
+        for k, (i, p) in enumerate(sorted(inside, key=lambda one: one[1].value)):
+            begin = piece.address if k == 0 else min(max(int(p.value), piece.address), piece.end)
+            if piece.size:
+                yield {"id": i, "type": p.type, "base": int(p.value), "at": [(begin, piece.end - begin)]}
+
+
+def _row(request: Mapping[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:
+    """What the manifest of a session says of a launch that was recorded."""
+    row = {name: request[name] for name in ("kernel", "grid", "block")}
+    return row | {name: done[name] for name in ("argument_digest", "module_hash", "file")}
+
+
+def start(options: Options, asked: Asked, told: Sequence[str]) -> Recording:
+    """Record launches on the GPU from now on.
+
+    Parameters
+    ----------
+    options
+        Of the simulator: they have to be as they are by default.
+    asked
+        What is recorded.
+    told
+        Further options that are the simulator's and were given.
+
+    Raises
+    ------
+    UsageError
+        There is no GPU, or what is asked cannot be had of one.
+    """
+    plain = Options(workers=options.workers, memory_limit=options.memory_limit, progress=options.progress)
+    others = [one.name for one in fields(Options) if getattr(options, one.name) != getattr(plain, one.name)]
+    for name in (*others, *told):
+        raise UsageError(
+            f"{name}: that is for the simulator, and kernels run on the GPU", hint='choose device="simulator"'
+        )
+    if asked.capture == "observed":
+        raise UsageError("capture: nobody can watch a GPU; kernels record by themselves", hint='choose "instrumented"')
+    extras = asked.extras
+    if asked.window is not None:
+        extras = {**extras, "window": _capture.window(asked.window, "instrumented")}
+    made = _open(asked.mode, asked.filter, extras, asked.within_registers)
+    recording = Recording(replace(asked, extras=extras).target())
+    made.add(recording)
+    made.open()
+    return recording
+
+
+def _open(mode: str, filter: Filter, extras: Mapping[str, Any], within_registers: bool = False) -> Gpu:
+    check_closed()
+    for name in ("loads", "outputs", "inputs"):
+        if extras.get(name):
+            raise UsageError(f"{name}: a kernel on a GPU does not leave that", hint='choose device="simulator"')
+    rewriter = _capture.rewriter("instrumented", filter, extras, mode, within_registers=within_registers)
+    assert rewriter is not None
+    return Gpu(rewriter)
+
+
+@contextlib.contextmanager
+def listening(mode: str, filter: Filter, extras: Mapping[str, Any], recording: Recording) -> Iterator[None]:
+    """Have a recording told of launches; those of the GPU record for the block where they do not yet."""
+    opened = None
+    gpu = recorded_gpu()
+    if gpu is None:
+        gpu = opened = _open(mode, filter, extras)
+        opened.open()
+    gpu.add(recording)
+    try:
+        yield
+    finally:
+        gpu.drain.settle()
+        gpu.recordings.remove(recording)
+        if opened is not None:
+            opened.close()
