@@ -42,7 +42,7 @@ type task struct {
 	shares    map[*Node]*Node // nodes that share the clock of another
 	probers   probers         // whose clocks the probers measured
 	clocksToo bool            // the collectives are looked for to relate the clocks
-	shortest  int             // launches that were kept whatever the lot said
+	shortest  int             // launches that were kept regardless of sampling
 
 	found   *collective.Matched // what match found in the whole recordings; nil before
 	matched *collective.Matched
