@@ -51,8 +51,8 @@ FLOORS = (
     # kernels without a GPU
     ("hooks.cuda_places", "hooks.launch", "hooks.registers", "hooks.target", "hooks.texts"),
     ("hooks.arrays",),
-    ("hooks.freed", "hooks.instrument", "_standing"),
-    ("hooks.simulator", "hooks.triton"),
+    ("hooks.freed", "hooks.instrument", "hooks.parameters", "_standing"),
+    ("hooks.nvidia", "hooks.simulator", "hooks.triton"),
     ("hooks.cuda_answers",),
     (
         "hooks.cuda",
@@ -71,6 +71,11 @@ FLOORS = (
     ("_simulation", "_target", "_capture"),
     ("_launching", "_simulate_text"),
     ("_simulator",),
+    # kernels on a GPU
+    ("_cuda",),
+    ("_arenas",),
+    ("_gpu_device",),
+    # on whichever there is
     ("_record",),
     ("_trial",),
     ("_simulate", "_pytorch", "_simulate_ptx", "_locate", "_written"),

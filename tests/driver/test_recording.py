@@ -13,7 +13,16 @@ from tests.driver.test_program import HERE, TRITON, simulate
 import prlx
 
 VERSIONS = ["3.9.0", "3.6.0", "3.5.1"]
-SAMPLE = ["add", "softmax", "matmul", "atomics", "sort", "flash", "gather", "histogram"]  # of the corpus, in other modes
+SAMPLE = [
+    "add",
+    "softmax",
+    "matmul",
+    "atomics",
+    "sort",
+    "flash",
+    "gather",
+    "histogram",
+]  # of the corpus, in other modes
 
 
 def paths(version):
