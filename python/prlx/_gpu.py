@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import json
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ._cuda import Cuda, DriverError, NoDeviceError
@@ -101,3 +104,19 @@ class Driver(Cuda):
             for pointer in there.values():
                 self.library.cuMemFree_v2(pointer)
             self.library.cuModuleUnload(module)
+
+
+def describe() -> dict[str, Any]:
+    """The driver that this process finds, and its first GPU; ``why`` there is none."""
+    try:
+        found = Driver()
+    except (NoDeviceError, DriverError) as error:
+        return {"why": str(error)}
+    maps = Path("/proc/self/maps")
+    lines = maps.read_text().splitlines() if maps.is_file() else []
+    path = next((line.split(maxsplit=5)[5] for line in lines if "/libcuda.so" in line), "libcuda.so.1")
+    return {"name": found.name, "capability": found.capability, "version": found.version, "path": path}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(describe()) + "\n")

@@ -77,6 +77,7 @@ FLOORS = (
     ("_gpu_device",),
     # on whichever there is
     ("_record",),
+    ("_run",),
     ("_trial",),
     ("_simulate", "_pytorch", "_simulate_ptx", "_locate", "_written"),
     ("_gpu", "_microkernels"),

@@ -140,7 +140,8 @@ class Library:
     def __init__(self):
         self.calls, self.memory = [], {}
         self.answers = {
-            "cuDeviceGetCount": self.count, "cuDeviceGetAttribute": self.attribute, "cuMemAlloc_v2": self.allocate, "cuMemcpyHtoD_v2": self.copy,
+            "cuDeviceGetCount": self.count, "cuDeviceGetAttribute": self.attribute,
+            "cuMemAlloc_v2": self.allocate, "cuMemcpyHtoD_v2": self.copy,
             "cuMemcpyDtoH_v2": self.copy, "cuLaunchKernel": self.launch, "cuGetErrorString": self.explain,
             "cuModuleGetFunction": lambda *given: 0 if given[2] == b"k" else 500,
         }  # fmt: skip

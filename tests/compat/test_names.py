@@ -62,6 +62,8 @@ def options(command: Command) -> set[str]:
 
 def command_of(words: list[str]) -> Command | None:
     """The command of these words; of two, the second is one of the words that it takes."""
+    name, rest = _table.today(words[0], words[1:])
+    words = [name, *rest]
     if words[0] not in _table.COMMANDS:
         return None
     command = _table.load(words[0])
