@@ -49,7 +49,7 @@ FLOORS = (
     ("_session",),
     ("_open", "_pytest", "_doctor"),
     # kernels without a GPU
-    ("hooks.cuda_places", "hooks.launch", "hooks.registers", "hooks.target", "hooks.texts"),
+    ("hooks.cuda_places", "hooks.inductor_settings", "hooks.launch", "hooks.registers", "hooks.target", "hooks.texts"),
     ("hooks.arrays",),
     ("hooks.freed", "hooks.instrument", "hooks.parameters", "_standing"),
     ("hooks.nvidia", "hooks.simulator", "hooks.triton"),
