@@ -80,7 +80,8 @@ FLOORS = (
     ("_run",),
     ("_trial",),
     ("_simulate", "_pytorch", "_simulate_ptx", "_locate", "_written"),
-    ("_gpu", "_microkernels"),
+    ("_gpu", "_microkernels", "_selftest_kernels"),
+    ("_gpu_recorded",),
     ("_simulate_selftest",),
     # what people import; its names are loaded when they are first used
     ("hooks", ""),
