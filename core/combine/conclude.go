@@ -60,12 +60,9 @@ func (d *Document) judge(j *judged) {
 func endingsOf(in *inputs, c *clocks, nodes []writtenNode) []ending {
 	out := make([]ending, len(in.nodes))
 	for k, n := range in.nodes {
-		e := ending{row: c.rowOf(in, k), kept: nodes[k].kept, degraded: c.nodes[k].degraded, unknown: c.nodes[k].unknown}
+		e := ending{row: c.rowOf(in, k), kept: nodes[k].kept, degraded: c.nodes[k].degraded, unknown: c.nodes[k].unknown, lengthNS: n.lengthNS()}
 		e.row.takeCounts(&nodes[k].counts)
 		e.row.Warnings = append(e.row.Warnings, nodes[k].warnings...)
-		if first, last, ok := n.spanNS(); ok {
-			e.lengthNS = last - first
-		}
 		out[k] = e
 	}
 	return out

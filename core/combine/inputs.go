@@ -25,7 +25,7 @@ type inputs struct {
 	nodes   []*Node
 	ref     int      // place of the reference
 	parties []party  // the nodes of the job
-	found   findings // what was found of collectives while traces were scanned
+	found   findings // what was found of collectives while traces were scanned; match uses it up
 	doubted []bool   // by node: its kernels contradict those of the trace beside it
 	same    []SameKernels
 	skipped []Unreadable

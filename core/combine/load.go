@@ -8,13 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/clocks/align"
 	"github.com/prlx-go/prlx/core/clocks/collective"
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/safe"
-	"github.com/prlx-go/prlx/core/trace/aligned"
 	"github.com/prlx-go/prlx/core/trace/formats"
 	"github.com/prlx-go/prlx/core/trace/source"
 )
@@ -58,9 +56,7 @@ type Node struct {
 	byProcess bool  // the number of the process says so
 
 	merged *source.Merged // the ranks that another tool merged into the trace; nil: it holds one node, or prlx merged it
-	mark   *aligned.Mark  // what the file says about what prlx did to it; nil: nothing
-	places *source.Places // what stands with its processes about that; nil: nothing
-	stated []align.Stated // by process: the bounds that the mark states; nil: none
+	marking
 }
 
 // adopt takes a trace that was scanned, here or elsewhere.

@@ -22,7 +22,7 @@ func (n *Node) readMark(ctx context.Context) error {
 		n.fromDocument()
 		return nil
 	}
-	n.mark, n.places = m.Mark, m.Places
+	n.marking = newMarking(m.Mark, m.Places, len(n.layout))
 	n.aligned = n.mark.Aligned
 	n.onHost = slices.ContainsFunc(n.mark.Nodes, func(m aligned.Node) bool { return m.Method != MethodNone })
 	n.absolute = n.mark.ZeroNS != 0 && slices.ContainsFunc(n.mark.Nodes, func(m aligned.Node) bool { return !m.OwnZero })
@@ -31,7 +31,6 @@ func (n *Node) readMark(ctx context.Context) error {
 			n.start = n.mark.ZeroNS
 		}
 	}
-	n.setStated()
 	return nil
 }
 
@@ -54,47 +53,78 @@ func (n *Node) fromDocument() {
 		one.BoundNS = &r.BoundNS.Max
 		one.Wall = clock.Shift(0, r.BoundNS.Max)
 	}
-	n.mark = &aligned.Mark{Schema: aligned.Schema, Aligned: true, Reference: d.Reference, Timebase: d.Timebase, ZeroNS: d.ZeroNS, Nodes: []aligned.Node{one}}
+	mark := &aligned.Mark{Schema: aligned.Schema, Aligned: true, Reference: d.Reference, Timebase: d.Timebase, ZeroNS: d.ZeroNS, Nodes: []aligned.Node{one}}
+	var places *source.Places
 	if r, ok := n.Trace.(source.Retimer); ok {
-		n.places = &source.Places{At: []int{r.MarkPlane()}, NodeOf: make([]int, len(n.layout)), Tracer: make([]aligned.Lines, len(n.layout))}
+		places = &source.Places{At: []int{r.MarkPlane()}, NodeOf: make([]int, len(n.layout)), Tracer: make([]aligned.Lines, len(n.layout))}
 		for _, p := range n.layout {
-			n.places.Names = append(n.places.Names, p.Name)
+			places.Names = append(places.Names, p.Name)
 		}
 	}
-	n.setStated()
+	n.marking = newMarking(mark, places, len(n.layout))
 }
 
-// setStated gives the processes of a marked trace the bounds that the mark states.
-func (n *Node) setStated() {
-	if n.places == nil {
-		return
-	}
-	maps := make([]align.Stated, len(n.mark.Nodes))
-	for i := range n.mark.Nodes {
-		maps[i].Wall = n.mark.Nodes[i].Stated(false)
-		if n.mark.Nodes[i].Tracer != nil {
-			maps[i].Tracer = n.mark.Nodes[i].Stated(true)
-		}
-	}
-	n.stated = make([]align.Stated, len(n.layout))
-	for i := range n.stated {
-		if k := n.places.NodeOf[i]; k >= 0 {
-			n.stated[i] = maps[k]
-		}
-		n.stated[i].Lines = n.places.Tracer[i]
-	}
+// marking is what a file says about what prlx did to it before.
+type marking struct {
+	mark   *aligned.Mark  // nil: nothing
+	places *source.Places // what stands with its processes about that; nil: nothing
+	stated []align.Stated // by process: the bounds that the mark states; nil: none
 }
 
-// largestBound is the largest error of any of the node's times, as its mark says; ok is false where it says nothing.
-func (n *Node) largestBound() (boundNS int64, ok bool) {
-	for i := range n.mark.Nodes {
-		b := n.mark.Nodes[i].BoundNS
+// newMarking gives each process of a marked trace the bounds that the mark states.
+func newMarking(mark *aligned.Mark, places *source.Places, processes int) marking {
+	m := marking{mark: mark, places: places}
+	if places == nil {
+		return m
+	}
+	maps := make([]align.Stated, len(mark.Nodes))
+	for i := range mark.Nodes {
+		maps[i].Wall = mark.Nodes[i].Stated(false)
+		if mark.Nodes[i].Tracer != nil {
+			maps[i].Tracer = mark.Nodes[i].Stated(true)
+		}
+	}
+	m.stated = make([]align.Stated, processes)
+	for i := range m.stated {
+		if k := places.NodeOf[i]; k >= 0 {
+			m.stated[i] = maps[k]
+		}
+		m.stated[i].Lines = places.Tracer[i]
+	}
+	return m
+}
+
+// largestBound is the largest error of any of the times of a marked trace; ok is false where the mark says nothing of it.
+func (m *marking) largestBound() (boundNS int64, ok bool) {
+	for i := range m.mark.Nodes {
+		b := m.mark.Nodes[i].BoundNS
 		if b == nil {
 			return 0, false
 		}
 		boundNS = max(boundNS, *b)
 	}
 	return boundNS, true
+}
+
+// leave takes over what the mark says of the trace: its times stay as they are.
+func (m *marking) leave() (c wallClock) {
+	c.method = MethodWall
+	for _, method := range []string{methodHost, methodSystem, methodCollectives, MethodDeclared, MethodProbes} { // the last one that occurs
+		if slices.ContainsFunc(m.mark.Nodes, func(one aligned.Node) bool { return one.Method == method }) {
+			c.method = method
+		}
+	}
+	for i := range m.mark.Nodes { // what made the first result a partial one
+		one := &m.mark.Nodes[i]
+		if m.mark.Aligned && (len(one.Wall.Steps()) > 0 || one.ID != m.mark.Reference && one.BoundNS == nil) {
+			c.degraded = true
+		}
+	}
+	if len(m.mark.Nodes) == 1 {
+		one := &m.mark.Nodes[0]
+		c.method, c.offsetNS, c.driftPPM = one.Method, one.OffsetNS, one.DriftPPM
+	}
+	return c
 }
 
 // marks is what the outputs say about themselves.
@@ -180,11 +210,11 @@ func (m marks) copied() marks {
 
 // statedAlike is a map for the whole of a marked Chrome trace: of its only node, or, where it holds several, with the largest of
 // their bounds.
-func (n *Node) statedAlike() *clock.Map {
-	if len(n.mark.Nodes) == 1 && n.mark.Nodes[0].Tracer == nil {
-		return n.mark.Nodes[0].Stated(false)
+func (m *marking) statedAlike() *clock.Map {
+	if len(m.mark.Nodes) == 1 && m.mark.Nodes[0].Tracer == nil {
+		return m.mark.Nodes[0].Stated(false)
 	}
-	if bound, ok := n.largestBound(); ok {
+	if bound, ok := m.largestBound(); ok {
 		return clock.Shift(0, bound)
 	}
 	return nil

@@ -11,7 +11,6 @@ import (
 	"github.com/prlx-go/prlx/core/clocks/offsets"
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/trace/aligned"
 	"github.com/prlx-go/prlx/core/trace/clock"
 )
 
@@ -144,27 +143,6 @@ func (n *Node) errorUnknown(reference bool, c *wallClock) bool {
 		return !ok
 	}
 	return !reference && (c.method == MethodWall || c.method == MethodNone)
-}
-
-// leave takes over what the mark says of the node: its times stay as they are.
-func (n *Node) leave() (c wallClock) {
-	c.method = MethodWall
-	for _, m := range []string{methodHost, methodSystem, methodCollectives, MethodDeclared, MethodProbes} { // the last one that occurs
-		if slices.ContainsFunc(n.mark.Nodes, func(one aligned.Node) bool { return one.Method == m }) {
-			c.method = m
-		}
-	}
-	for i := range n.mark.Nodes { // what made the first result a partial one
-		one := &n.mark.Nodes[i]
-		if n.mark.Aligned && (len(one.Wall.Steps()) > 0 || one.ID != n.mark.Reference && one.BoundNS == nil) {
-			c.degraded = true
-		}
-	}
-	if len(n.mark.Nodes) == 1 {
-		one := &n.mark.Nodes[0]
-		c.method, c.offsetNS, c.driftPPM = one.Method, one.OffsetNS, one.DriftPPM
-	}
-	return c
 }
 
 // agreement is whose clock the times of traces that were aligned before are on.
@@ -398,6 +376,15 @@ func (n *Node) spanNS() (first, last int64, ok bool) {
 		last = first
 	}
 	return first, last, ok
+}
+
+// lengthNS is how long the trace is, 0 unknown.
+func (n *Node) lengthNS() int64 {
+	first, last, ok := n.spanNS()
+	if !ok {
+		return 0
+	}
+	return last - first
 }
 
 // withoutOffsets decides about a node whose clock nothing is known of.

@@ -87,17 +87,16 @@ func (w *scannedWire) pack(n *Node) (err error) {
 	return err
 }
 
-// unpackMark takes it back.
-func (n *Node) unpackMark(w *scannedWire) (err error) {
+// unpackMark takes it back, for a trace of so many processes.
+func (w *scannedWire) unpackMark(processes int) (marking, error) {
 	if len(w.Mark) == 0 {
-		return nil
+		return marking{}, nil
 	}
-	if n.mark, err = aligned.Read(w.Mark); err != nil {
-		return err
+	mark, err := aligned.Read(w.Mark)
+	if err != nil {
+		return marking{}, err
 	}
-	n.places = w.Places
-	n.setStated()
-	return nil
+	return newMarking(mark, w.Places, processes), nil
 }
 
 // NodeTask is what WriteNode needs: where a trace lies, its clocks, and where its part goes.
@@ -132,7 +131,9 @@ type RemotePlan struct {
 	Reference int          `json:"reference"`
 	Aligned   bool         `json:"aligned"` // some clock is corrected
 	Policy    policy       `json:"policy"`
-	Unknown   []bool       `json:"unknown"` // by node: nothing is known of the error of its times
+	Unknown   []bool       `json:"unknown"`    // by node: nothing is known of the error of its times
+	LengthsNS []int64      `json:"lengths_ns"` // of the traces; 0 unknown
+	UsualNS   int64        `json:"usual_ns"`   // the median length of a collective; 0: there is none
 	Output    string       `json:"output"`
 	Temporary string       `json:"temporary"`
 	Overwrite bool         `json:"overwrite"`
@@ -175,7 +176,7 @@ func Plan(j *job.Job, req Request, scans []Scanned) (*RemotePlan, error) {
 	doc.judge(jd)
 	p := &RemotePlan{
 		Document: doc, Reference: in.ref, Aligned: c.marks.mark.Aligned, Output: c.to.output, Temporary: dir.Temporary(), Overwrite: c.to.overwrite,
-		Policy: req.Policy,
+		Policy: req.Policy, UsualNS: jd.whole.usual(),
 	}
 	for k, n := range in.nodes {
 		p.Tasks = append(p.Tasks, NodeTask{
@@ -185,6 +186,7 @@ func Plan(j *job.Job, req Request, scans []Scanned) (*RemotePlan, error) {
 		p.Nodes = append(p.Nodes, c.rowOf(in, k))
 		p.Degraded = append(p.Degraded, c.nodes[k].degraded)
 		p.Unknown = append(p.Unknown, c.nodes[k].unknown)
+		p.LengthsNS = append(p.LengthsNS, n.lengthNS())
 	}
 	return p, nil
 }
@@ -209,7 +211,7 @@ func unpack(inputs []Input, scans []Scanned) (nodes []*Node, out []Unreadable, e
 			place: k, salvaged: w.Salvaged,
 		}
 		n.adopt(trace, formats.ByName(w.Format))
-		if err := n.unpackMark(w); err != nil {
+		if n.marking, err = w.unpackMark(len(n.layout)); err != nil {
 			return nil, nil, fault.Usagef("scan %d is damaged: %v", k, err)
 		}
 		nodes, kept = append(nodes, n), append(kept, inputs[k])
@@ -282,18 +284,18 @@ func Finish(p *RemotePlan, done []NodeDone) (*Document, error) {
 		return nil, err
 	}
 	defer dir.Abort()
-	if len(done) != len(p.Tasks) || len(done) == 0 || len(p.Unknown) != len(done) || len(p.Nodes) != len(done) || len(p.Degraded) != len(done) {
+	if len(done) != len(p.Tasks) || len(done) == 0 || len(p.Unknown) != len(done) || len(p.Nodes) != len(done) || len(p.Degraded) != len(done) || len(p.LengthsNS) != len(done) {
 		return nil, fault.Usagef("%d of %d nodes were written", len(done), len(p.Tasks))
 	}
 	doc := p.Document
 	nodes := make([]ending, len(done))
 	for k := range done {
-		nodes[k] = ending{row: p.Nodes[k], kept: done[k].Kept, degraded: p.Degraded[k], unknown: p.Unknown[k]}
+		nodes[k] = ending{row: p.Nodes[k], kept: done[k].Kept, degraded: p.Degraded[k], unknown: p.Unknown[k], lengthNS: p.LengthsNS[k]}
 		nodes[k].row.takeCounts(&done[k].Result)
 		doc.Outputs = append(doc.Outputs, done[k].Output)
 	}
 	err = doc.conclude(nodes, closing{
-		ref: p.Reference, aligned: p.Aligned, policy: p.Policy,
+		ref: p.Reference, aligned: p.Aligned, policy: p.Policy, usualNS: p.UsualNS,
 		nothing: func(events int64) error {
 			return nothingLeft(p.Tasks[0].Input.Path, p.Tasks[0].Keep, events, 0, nowhere)
 		},
