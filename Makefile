@@ -124,8 +124,8 @@ test-consumers: build ## what xprof, JAX, Perfetto, HTA and TensorBoard make of 
 	PRLX_CLI="$(abspath $(PY)) -m prlx" tests/consumers/run.sh
 
 .PHONY: test-gpu
-test-gpu: build build/triton/$(DEMO_TRITON)/.ready ## the corpus on a real GPU beside the simulator; says so where there is none
-	PYTHONPATH=build/triton/$(DEMO_TRITON) $(PY) tests/gpu/run.py -o docs/gpu/results.md
+test-gpu: build build/triton/$(DEMO_TRITON)/.ready ## the selftest and the corpus on a real GPU; where there is none on the driver of the simulator
+	PYTHONPATH=$(abspath build/triton/$(DEMO_TRITON)) TRITON_DEFAULT_FP_FUSION=1 tests/gpu/run.sh $(abspath $(PY))
 
 .PHONY: test-install
 test-install: ## wheel and sdist on the newest CPython of 3.10 to 3.13 found, from a clean clone

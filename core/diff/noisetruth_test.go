@@ -28,7 +28,7 @@ func equalTraces(t *testing.T, p *warptracetest.Program, l warptracetest.Launch,
 func countedRows(r *Result) []Row {
 	var rows []Row
 	for k := range r.Rows {
-		if r.counts(&r.Rows[k]) && !r.Rows[k].Undecided {
+		if r.Options.counts(&r.Rows[k]) && !r.Rows[k].Undecided {
 			rows = append(rows, r.Rows[k])
 		}
 	}

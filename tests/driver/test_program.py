@@ -181,8 +181,15 @@ def test_the_selftest_asks_the_driver_of_the_simulator_as_it_asks_a_gpu(tmp_path
     refused = simulate("--", script, "r.json", cwd=tmp_path, check=False)
     assert refused.returncode == 2, refused.stderr  # nothing makes it a program
     script.chmod(0o755)
-    simulate("--", script, "r.json", cwd=tmp_path)
+    if not (TRITON / "3.9.0" / "triton").is_dir():
+        pytest.skip("no Triton 3.9.0")
+    more = {"PYTHONPATH": str(TRITON / "3.9.0"), "TRITON_DEFAULT_FP_FUSION": "1"}
+    simulate("--", script, "r.json", cwd=tmp_path, **more)
     read = json.loads((tmp_path / "r.json").read_text())
     assert read["gpu"]["name"] == "prlx simulator sm_80"
     assert read["outcome"] == "passed", read["sentence"]
+    assert "12 of 12 kernels of Triton record what they record on the simulator" in read["sentence"]
+    assert all(
+        row["events"] and row["slower"].keys() == {"digest", "control-flow", "values"} for row in read["recorded"]
+    )
     assert "167 of 167 kernels write the same bits as the simulator; of 7 with approximate" in read["sentence"]
