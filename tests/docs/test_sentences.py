@@ -72,3 +72,9 @@ def test_headlines_are_there():
 )
 def test_sentences_are_split(text, counts):
     assert [words(one) for one in sentences(text)] == counts
+
+
+def test_changes_say_what_a_version_gives():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 200
+    assert [one for one in sentences(text) if words(one) > MOST] == []
