@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
 
@@ -61,19 +62,26 @@ def test_a_phrase_refuses_a_sentence(phrase):
     assert re.search(phrase, PHRASES[phrase][1])
 
 
-@pytest.mark.parametrize("phrase", PHRASES)
-def test_a_phrase_is_not_used(phrase):
+@functools.cache
+def texts() -> dict[str, str]:
+    """Every file that may hold a phrase, read once."""
     listed = subprocess.run(
         ["git", "ls-files", "*.py", "*.go", "*.md", "Makefile"], cwd=ROOT, capture_output=True, text=True
     )
     if listed.returncode != 0:
         pytest.skip("not a git checkout")
+    names = [
+        name for name in listed.stdout.split() if name != "tests/docs/test_language.py" and (ROOT / name).is_file()
+    ]
+    return {name: (ROOT / name).read_text(encoding="utf-8") for name in names}
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_a_phrase_is_not_used(phrase):
     found = []
-    for name in listed.stdout.split():
-        path = ROOT / name
-        if name == "tests/docs/test_language.py" or not path.is_file():
-            continue
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            if re.search(phrase, line):
-                found.append(f"{name}:{number}: {line.strip()[:120]}")
+    for name, text in texts().items():
+        for match in re.finditer(phrase, text):
+            begin = text.rfind("\n", 0, match.start()) + 1
+            line = text[begin : begin + 120].partition("\n")[0].strip()
+            found.append(f"{name}:{text.count(chr(10), 0, begin) + 1}: {line}")
     assert not found, f"write: {PHRASES[phrase][0]}\n" + "\n".join(found)

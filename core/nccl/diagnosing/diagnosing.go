@@ -21,6 +21,7 @@ type Options struct {
 	Limit   int   // findings that are listed, 0: 20
 }
 
+// stallNS is Options.StallNS, where it is 0.
 const stallNS = 5_000_000_000
 
 // Diagnose looks at a job.
