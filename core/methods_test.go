@@ -22,7 +22,6 @@ var manyMethods = map[string]struct {
 	"core/simulator/simt/execute.Block":  {82, "the hot loop: what an instruction reads and writes is one indirection away"},
 	"core/simulator/simt/memory.Block":   {51, "the hot loop: every access of a lane goes through it"},
 	"core/cycle/finding.finder":          {51, unfinished},
-	"core/nccl/segment.File":             {52, unfinished},
 }
 
 const unfinished = "to be taken apart: it may only become smaller"
