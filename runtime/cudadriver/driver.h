@@ -29,6 +29,8 @@ const char *value_of(const char *json, const char *key);
 long long number_of(const char *json, const char *key, long long otherwise);
 /* Copies a string, its escapes resolved; whether it was one. */
 int string_of(const char *value, char *to, size_t room);
+/* Whether what stands behind a key is a string. */
+int is(const char *json, const char *key, const char *string);
 /* Behind a value. */
 const char *after(const char *value);
 

@@ -100,7 +100,10 @@ static CUresult launch(struct function *f, const struct shape *s, void **values,
   say(&t, "]}");
   char *reply = t.at ? ask_text("simulate_launch", t.at, t.n) : NULL;
   free(t.at);
-  if (!reply || *reply) return refused(reply, CUDA_ERROR_LAUNCH_FAILED);
+  if (!reply || *reply) {
+    int unsupported = reply && is(reply + 1, "kind", "incompatible"), endless = reply && is(reply + 1, "kind", "limit");
+    return refused(reply, unsupported ? CUDA_ERROR_NOT_SUPPORTED : endless ? CUDA_ERROR_LAUNCH_TIMEOUT : CUDA_ERROR_LAUNCH_FAILED);
+  }
   clock_ns += 200000000 + 1000 * (uint64_t)number_of(reply + 1, "instructions", 0); /* benchmarks repeat what is short */
   printed(reply + 1);
   code = found(reply + 1);

@@ -47,6 +47,7 @@ OTHERS = {
     "flamegraph": "Diff.save, with an ending of a track",
     "report": "Comparison.save",
     "nccl": "a function for each verb; tests/cli/test_nccl.py looks at their flags",
+    "run": "prlx.enable, in each process of the program",
     "locate": "prlx.locate takes functions; its flags say how scripts are run",
     "doctor": "of the installation",
     "version": "prlx.__version__",
