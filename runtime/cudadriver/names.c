@@ -1,6 +1,6 @@
 /* Functions by name: what a program asks for and is not there is what an older driver has not, and is said when the program ends. */
 #define _GNU_SOURCE
-#include "driver.h"
+#include "modules.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -19,6 +19,28 @@ static void *named(const char *name) {
   snprintf(versioned, sizeof versioned, "%s_v2", name); /* the name without a number is the newest */
   void *found = dlsym(self, versioned);
   return found ? found : dlsym(self, name);
+}
+
+/* A program in C++ has what demangles in its own library. Its parameters are not a part of what people call a kernel, nor is that it returns nothing. */
+const char *called_of(struct function *f) {
+  if (*f->called) return f->called;
+  char *(*demangle)(const char *, char *, size_t *, int *);
+  *(void **)&demangle = dlsym(RTLD_DEFAULT, "__cxa_demangle");
+  int status = 1;
+  char *plain = demangle && strncmp(f->name, "_Z", 2) == 0 ? demangle(f->name, NULL, NULL, &status) : NULL, *from = plain;
+  if (plain && status == 0) {
+    char *end = strrchr(plain, ')');
+    for (int depth = 0; end && end > plain; end--) {
+      depth += *end == ')' ? 1 : *end == '(' ? -1 : 0;
+      if (depth == 0) break;
+    }
+    if (end && end > plain) *end = 0;
+    if (strncmp(plain, "void ", 5) == 0) from += 5;
+  }
+  size_t n = strnlen(from ? from : f->name, sizeof f->called - 1);
+  memcpy(f->called, from ? from : f->name, n);
+  free(plain);
+  return f->called;
 }
 
 API CUresult cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags, int *status) {

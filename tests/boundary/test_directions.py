@@ -73,7 +73,7 @@ FLOORS = (
     ("_simulator",),
     ("_record",),
     ("_trial",),
-    ("_simulate", "_pytorch", "_simulate_ptx", "_locate", "_written"),
+    ("_simulate", "_pytorch", "_simulate_program", "_simulate_ptx", "_locate", "_written"),
     ("_gpu", "_microkernels"),
     ("_simulate_selftest",),
     # what people import; its names are loaded when they are first used
