@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .arrays import storage
@@ -45,6 +43,8 @@ class Signature:
 
     def parameters(self, args: Sequence[Any]) -> list[Parameter]:
         """The parameters that the arguments of a launch become, with what the compiler took for granted of each."""
+        from dataclasses import replace
+
         made: list[Parameter] = []
         descriptors = list(self._descriptors)
         for (name, ty), value in zip(self._types, args, strict=False):
@@ -78,6 +78,8 @@ class Signature:
 
     def _descriptor(self, name: str, ty: str, value: Any) -> Iterator[Parameter]:
         """A tensor descriptor of the host: an sm_80 gets its base, shape, strides and flags, then shape and strides again."""
+        import re
+
         from .launch import Parameter
 
         make = importlib.import_module("triton.backends.nvidia.driver").make_tensordesc_arg

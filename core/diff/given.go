@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/recording/edits"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 )
 
@@ -206,7 +207,7 @@ func (g *givens) constants() {
 }
 
 // sameText reports whether both texts are known, and nobody edited the kernel or what it calls.
-func (r *Result) sameText() bool { return r.Changes != nil && len(r.Changes.Functions) == 0 }
+func sameText(c *edits.Changes) bool { return c != nil && len(c.Functions) == 0 }
 
 // otherLaunch reports whether all that two runs have different is what they were given: the text is the same, else the build.
 func (c *clues) otherLaunch() bool {
@@ -214,7 +215,7 @@ func (c *clues) otherLaunch() bool {
 		return false
 	}
 	x, y := c.a.Header().ModuleHash, c.b.Header().ModuleHash
-	return c.r.sameText() || c.r.Changes == nil && x != "" && x == y
+	return sameText(c.r.Changes) || c.r.Changes == nil && x != "" && x == y
 }
 
 // cause is what was given differently and comes first as a cause, nil none: what the launch is made with, of that what is used on the way
@@ -279,7 +280,7 @@ func ruleOtherArguments(c *clues) []finding {
 }
 
 func (c *clues) whatIsSame() string {
-	if c.r.sameText() {
+	if sameText(c.r.Changes) {
 		return "the text of the kernel"
 	}
 	return "the build"

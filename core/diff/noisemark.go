@@ -43,7 +43,7 @@ func (j *noiseJudge) judge() {
 	s := j.side
 	j.said = s.judge(len(j.r.Rows), j.skip)
 	for i := range j.r.Rows {
-		if !j.r.lists(&j.r.Rows[i]) {
+		if !j.r.Options.lists(&j.r.Rows[i]) {
 			continue
 		}
 		switch {
@@ -63,7 +63,7 @@ func (j *noiseJudge) leave() (changed bool) {
 	lead, warp := int32(-1), uint64(math.MaxUint64)
 	for i := range j.r.Rows {
 		row := &j.r.Rows[i]
-		if !j.r.lists(row) {
+		if !j.r.Options.lists(row) {
 			continue
 		}
 		if row.Warp != warp {
@@ -125,7 +125,7 @@ func (j *noiseJudge) set() {
 	seen := false
 	for i := range j.r.Rows {
 		row := &j.r.Rows[i]
-		if !j.r.lists(row) {
+		if !j.r.Options.lists(row) {
 			continue
 		}
 		if row.Warp != warp {

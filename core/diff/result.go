@@ -197,9 +197,8 @@ type Result struct {
 	Warnings        []string
 	Undecided       []string // why "the same" cannot be said although nothing differs, in sentences
 
-	held     [2]heldBy // by A and B
-	writes   bool      // some statement of either kernel stores to global memory, by its sites
-	outputs  *outputs  // nil: not looked at
+	recorded recorded
+	outputs  *outputs // nil: not looked at
 	findings findings
 	epochs   map[uint64]uint32 // by warp: barriers before its first row, where there are any
 }

@@ -51,6 +51,12 @@ class _Here(threading.local):
 class Cuda:
     """As much of the CUDA driver as prlx needs, whichever library of that name the process finds.
 
+    Parameters
+    ----------
+    initialize
+        Whether to initialise the driver. A process that is forked afterwards cannot use it: whoever only waits for launches
+        leaves that to the program.
+
     Attributes
     ----------
     library
@@ -62,7 +68,7 @@ class Cuda:
         There is none, or it has no device.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, initialize: bool = True) -> None:
         try:
             self.library = ctypes.CDLL("libcuda.so.1")
         except OSError:
@@ -70,6 +76,8 @@ class Cuda:
         for name, types in _TYPES.items():
             getattr(self.library, name).argtypes = types
         self._here = _Here()
+        if not initialize:
+            return
         count = ctypes.c_int()
         if self.library.cuInit(0) != 0 or self.library.cuDeviceGetCount(ctypes.byref(count)) != 0 or not count.value:
             raise NoDeviceError("libcuda finds no device")

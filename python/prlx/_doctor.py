@@ -20,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from . import _config
+from . import _config, _program
 from ._errors import PrlxError
 from ._result import Brief, Card, Result
 from ._units import format_bytes, plural
@@ -112,6 +112,7 @@ def _checks() -> Iterator[Check]:
     yield _other_go()
     yield _temporary()
     yield _settings()
+    yield _driver()
     yield from _frameworks()
     for name, use in _OPTIONAL.items():
         yield _optional(name, use)
@@ -239,6 +240,16 @@ def _temporary() -> Check:
     return Check("temporary", "OK", detail)
 
 
+def _driver() -> Check:
+    """Which CUDA driver a program finds. A real one is never hidden unless somebody asks for the simulator's."""
+    found = _program.driver()
+    if "why" in found:
+        return Check("cuda driver", "OK", f"none ({found['why']}); prlx run gives programs that of the simulator")
+    version = f"CUDA {found['version'] // 1000}.{found['version'] % 1000 // 10}"
+    whose = "that of the simulator" if Path(found["path"]).parent == _program.DRIVER else "prlx run records on it"
+    return Check("cuda driver", "OK", f"{found['name']}, {version}, {found['path']}: {whose}")
+
+
 def _settings() -> Check:
     try:
         config = _config.load()
@@ -280,8 +291,8 @@ def _frameworks() -> Iterator[Check]:
 
 def _triton(version: str) -> Check:
     if not version:
-        return Check("triton", "OK", "not installed; prlx simulate runs its kernels without a GPU: pip install triton")
-    works = "prlx simulate and prlx.record work, without a GPU; kernels on a GPU are not recorded"
+        return Check("triton", "OK", "not installed; prlx simulate and prlx run need it: pip install triton")
+    works = "prlx simulate checks its kernels without a GPU, prlx run records them on one or without"
     first, last = _TRITON
     if _release(version) < _release(first):
         odd, cure = "older", f"prlx simulate may refuse it: pip install 'triton>={first}'"

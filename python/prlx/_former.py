@@ -1,7 +1,7 @@
 """Names of original prlx 0.5 that are not here, each with what to use instead; ``docs/compat.md`` has all of them.
 
-Errors and warnings read this table, so that whoever brings a script along learns the new name where the old one stood. The
-recorder of that release, which ran on GPUs, is not here: what configured it has no effect, and says so.
+Errors and warnings read this table, so that whoever brings a script along learns the new name where the old one stood. What
+configured that release's recorder and means nothing to ours has no effect, and says so.
 """
 
 from __future__ import annotations
@@ -37,34 +37,24 @@ MODULES = (
 ALIASES = {"integrate_with_triton": "enable"}
 """Other names of what is here."""
 
-_SIMULATE = "prlx simulate SCRIPT.py runs a script's Triton kernels on the simulator"
-_NO_GPU = "this prlx records on its simulator, not on a GPU"
 COMMANDS = {
-    "run": f"{_NO_GPU}: {_SIMULATE}, and --record DIR records them",
-    "check": f"{_NO_GPU}: record two runs with prlx simulate --record DIR SCRIPT.py, then prlx diff DIR DIR",
-    "compile": f"{_NO_GPU}; recordings of CUDA C programs that original prlx 0.5 has made are read",
-    "triton": f"{_SIMULATE}; prlx doctor says which Triton is there",
+    "check": "record two runs with prlx run --record DIR SCRIPT.py, then prlx diff DIR DIR",
+    "compile": "prlx run records Triton kernels; of CUDA C programs recordings are read that original prlx 0.5 has made",
 }
 """Commands of the program."""
 
-_RECORDS = "prlx simulate --record PATH or prlx.record(path) records"
-_NOT_HERE = "there is no recorder for GPUs here"
+_NO_WATCH = "prlx.record(path) around the steps that shall be recorded; nothing watches losses"
 VARIABLES = {
-    "PRLX_TRACE": _RECORDS,
-    "PRLX_SESSION": f"{_RECORDS}: a directory is a session",
-    "PRLX_TRACE_DIR": _RECORDS,
-    "PRLX_ENABLED": "prlx.disable() ends what prlx.enable() began",
     "PRLX_COMPRESS": "recordings of format v2 are compressed",
     "PRLX_SITES": "recordings of format v2 hold their sites",
-    "PRLX_INSTRUMENT_STORES": "--stores of prlx simulate, or stores=True",
     "PRLX_OPT_TIMEOUT": "no compiler pass runs",
     "PRLX_STRICT_GRID": "a grid is always what was launched",
     "PRLX_STRICT_CAPTURE": "a recording that fails always raises",
-    "PRLX_PYTORCH_WATCH": "prlx.record(path) around the steps that shall be recorded",
-    "PRLX_LOSS_THRESHOLD": _NOT_HERE,
-    "PRLX_GRAD_NORM_THRESHOLD": _NOT_HERE,
-    "PRLX_WINDOW_SIZE": _NOT_HERE,
-    "PRLX_CAPTURE_STEPS_AFTER": _NOT_HERE,
+    "PRLX_PYTORCH_WATCH": _NO_WATCH,
+    "PRLX_LOSS_THRESHOLD": _NO_WATCH,
+    "PRLX_GRAD_NORM_THRESHOLD": _NO_WATCH,
+    "PRLX_WINDOW_SIZE": _NO_WATCH,
+    "PRLX_CAPTURE_STEPS_AFTER": _NO_WATCH,
     "PRLX_HOME": "nothing is looked for outside of the package",
     "PRLX_LOG_LEVEL": "-v and -q of every command",
 }

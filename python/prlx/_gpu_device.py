@@ -80,6 +80,8 @@ class Gpu:
     ----------
     rewriter
         Makes kernels record by themselves.
+    waits
+        Whether the driver is left alone until the program launches something.
 
     Attributes
     ----------
@@ -94,11 +96,11 @@ class Gpu:
         There is no driver, or no GPU.
     """
 
-    def __init__(self, rewriter: Rewriter) -> None:
+    def __init__(self, rewriter: Rewriter, *, waits: bool = False) -> None:
         from .hooks import nvidia
 
         try:
-            self.cuda = Cuda()
+            self.cuda = Cuda(initialize=not waits)
         except NoDeviceError as error:
             raise UsageError(
                 f"there is no GPU: {error}", hint="the device simulator runs the compiled kernels without one"
@@ -113,6 +115,7 @@ class Gpu:
         self._scratch: Any = None  # memory of the host in which arenas are prepared
         self._owner = os.getpid()
         self._open = False
+        self._warned = False  # that launches of a forked child are not recorded
 
     def add(self, recording: Recording) -> None:
         """Have a recording told of launches from now on."""
@@ -161,9 +164,16 @@ class Gpu:
             with self._lock:
                 self.losses["their kernels were compiled before prlx was enabled"] += 1
 
+    def _of_child(self) -> None:
+        """A forked child launches: neither the core nor the arenas came along."""
+        if not self._warned:
+            self._warned = True
+            warnings.warn("launches of a forked process are not recorded: start it by spawn", stacklevel=4)
+
     def _begin(self, kernel: Kernel, grid: tuple[int, int, int], stream: int, args: Sequence[Any]) -> Launched | None:
         if os.getpid() != self._owner:
-            return None  # a forked child: neither the driver nor the core came along
+            self._of_child()
+            return None
         with self._lock:
             for recording in self.recordings:
                 recording.launches += 1
@@ -175,6 +185,8 @@ class Gpu:
             return self._recorded(kernel, grid, stream, args, target, *begun)
         except PrlxError as error:  # the program goes on, and the recording says what it lacks
             self.ended(target, begun[0], None, _first_line(error))
+        except Exception as error:  # ours, and no reason for the program to end
+            self.ended(target, begun[0], None, f"a fault of prlx: {type(error).__name__}: {_first_line(error)}")
         return None
 
     def _recorded(
@@ -219,7 +231,7 @@ class Gpu:
         del asked["path"]
         if asked.pop("sources"):
             asked["texts"] = kernel.texts()
-        request = {**_request(kernel, grid, kernel.parameters(args)), "record": asked}
+        request = {**launch_request(kernel, grid, kernel.parameters(args)), "record": asked}
         with self._lock:
             header = self._header(request)
             while len(self._prepared) >= _MOST_HEADERS:
@@ -276,8 +288,8 @@ def _first_line(error: BaseException) -> str:
 _PLAIN = (int, float, bool, str, type(None))
 
 
-def _request(kernel: Kernel, grid: tuple[int, int, int], parameters: Sequence[Parameter]) -> dict[str, Any]:
-    """A launch as the operations on arenas take it."""
+def launch_request(kernel: Any, grid: tuple[int, int, int], parameters: Sequence[Parameter]) -> dict[str, Any]:
+    """A launch as the operations on arenas take it; ``kernel`` has what ``hooks.nvidia.Kernel`` has."""
     return {
         "kernel": kernel.name,
         "grid": (grid[0] * kernel.cluster, grid[1], grid[2]),
@@ -316,7 +328,7 @@ def _row(request: Mapping[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:
     return row | {name: done[name] for name in ("argument_digest", "module_hash", "file")}
 
 
-def start(options: Options, asked: Asked, told: Sequence[str]) -> Recording:
+def start(options: Options, asked: Asked, told: Sequence[str], *, waits: bool = False) -> Recording:
     """Record launches on the GPU from now on.
 
     Parameters
@@ -327,6 +339,8 @@ def start(options: Options, asked: Asked, told: Sequence[str]) -> Recording:
         What is recorded.
     told
         Further options that are the simulator's and were given.
+    waits
+        As for ``Gpu``.
 
     Raises
     ------
@@ -344,21 +358,23 @@ def start(options: Options, asked: Asked, told: Sequence[str]) -> Recording:
     extras = asked.extras
     if asked.window is not None:
         extras = {**extras, "window": _capture.window(asked.window, "instrumented")}
-    made = _open(asked.mode, asked.filter, extras, asked.within_registers)
+    made = _open(asked.mode, asked.filter, extras, asked.within_registers, waits=waits)
     recording = Recording(replace(asked, extras=extras).target())
     made.add(recording)
     made.open()
     return recording
 
 
-def _open(mode: str, filter: Filter, extras: Mapping[str, Any], within_registers: bool = False) -> Gpu:
+def _open(
+    mode: str, filter: Filter, extras: Mapping[str, Any], within_registers: bool = False, *, waits: bool = False
+) -> Gpu:
     check_closed()
     for name in ("loads", "outputs", "inputs"):
         if extras.get(name):
             raise UsageError(f"{name}: a kernel on a GPU does not leave that", hint='choose device="simulator"')
     rewriter = _capture.rewriter("instrumented", filter, extras, mode, within_registers=within_registers)
     assert rewriter is not None
-    return Gpu(rewriter)
+    return Gpu(rewriter, waits=waits)
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from ._capture import CAPTURES, Capture
 from ._compare import diff_traces
 from ._errors import FileAccessError, IncompatibleTracesError, UsageError
 from ._kernel_trace import read_trace
-from ._record import enable, quiet, recorded
+from ._record import enable, on_which, quiet, recorded
 from ._rerun import VARIABLE, spelled
 from ._result import Card
 from ._session_diff import SessionDiff
@@ -142,14 +142,15 @@ def locate(
     machine_a: Mapping[str, Any] | None = None,
     machine_b: Mapping[str, Any] | None = None,
     folder: AnyPath | None = None,
-    capture: Capture = "observed",
+    device: str = "auto",
+    capture: Capture | None = None,
 ) -> Located:
-    """Find the first line at which two runs of the same program differ, on the simulator.
+    """Find the first line at which two runs of the same program differ, on a GPU or on the simulator.
 
     Both are run with little recorded: hashes of what each warp did and wrote, for every launch. Then the first launch that
     differs is recorded alone, and of it only the warps that differ: their control flow first, then some of them with the
-    values of every lane. That is three runs a side, one more where the bug did not happen in one. Blocks run one after the
-    other, in the order of the seed, so that a run is repeated exactly.
+    values of every lane. That is three runs a side, one more where the bug did not happen in one. On the simulator blocks run
+    one after the other, in the order of the seed, so that a run is repeated exactly.
 
     Parameters
     ----------
@@ -159,9 +160,11 @@ def locate(
         Options of the simulator by name, such as ``{"seed": 3}``, where the sides differ in these.
     folder
         Keep the recordings here. A search that ended early goes on with what is there. Default: they are deleted.
+    device
+        As for ``enable``: ``"auto"`` is the GPU where Triton sees one.
     capture
-        As for ``enable``. Kernels that record by themselves leave no values of every lane and not what they write: two passes,
-        and what differs in values alone is not seen.
+        As for ``enable``. Kernels that record by themselves, as all do on a GPU, leave no values of every lane: two passes, and
+        what differs in values that are not stored is not seen.
 
     Returns
     -------
@@ -183,21 +186,41 @@ def locate(
     >>> prlx.locate(lambda: run(0), lambda: run(0)).status
     'same'
     """
-    if capture not in CAPTURES:
-        raise UsageError(f"capture: expected one of {', '.join(CAPTURES)}, got {capture!r}")
-    sides = [_by_call(run, machine, capture) for run, machine in ((run_a, machine_a), (run_b, machine_b))]
+    capture = _captured(capture, on_gpu := on_which(device) == "gpu")
+    if on_gpu and (machine_a or machine_b):
+        raise UsageError(
+            "machine: that is for the simulator, and kernels run on the GPU", hint='choose device="simulator"'
+        )
+    sides = [
+        _by_call(run, machine, capture, on_gpu=on_gpu) for run, machine in ((run_a, machine_a), (run_b, machine_b))
+    ]
     names = [f"{getattr(run, '__qualname__', repr(run))} {dict(machine or {})}"
              for run, machine in ((run_a, machine_a), (run_b, machine_b))]  # fmt: skip
     return search(sides, names, folder=folder, capture=capture)
 
 
-def _by_call(run: Callable[[], object], machine: Mapping[str, Any] | None, capture: Capture) -> Side:
+def _captured(capture: Capture | None, on_gpu: bool) -> Capture:
+    """How a device learns what kernels do: a GPU lets nobody watch."""
+    if capture is None:
+        return "instrumented" if on_gpu else "observed"
+    if capture not in CAPTURES:
+        raise UsageError(f"capture: expected one of {', '.join(CAPTURES)}, got {capture!r}")
+    if on_gpu and capture == "observed":
+        raise UsageError("capture: nobody can watch a GPU; kernels record by themselves", hint='choose "instrumented"')
+    return capture
+
+
+def _by_call(run: Callable[[], object], machine: Mapping[str, Any] | None, capture: Capture, *, on_gpu: bool) -> Side:
     if not callable(run):
         raise UsageError(
             f"expected something to call, got {type(run).__name__}", hint="pass a function, or use prlx locate"
         )
 
     def side(path: Path, options: Mapping[str, Any]) -> None:
+        if on_gpu:
+            with recorded(path, options):
+                run()
+            return
         own = enable(device="simulator", capture=capture) if capture == "instrumented" else contextlib.nullcontext()
         with own, recorded(path, options), quiet({**_ORDER, **(machine or {})}):
             run()
@@ -231,6 +254,44 @@ def by_command(words: Sequence[str], environ: Mapping[str, str], seed: int | Non
             last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-3:]
             raise UsageError(f"{shlex.join(words)} ended with {done.returncode}: " + " / ".join(last),
                              hint=f"run it by hand: prlx simulate {shlex.join(words)}")  # fmt: skip
+
+    return side
+
+
+def by_program(words: Sequence[str], environ: Mapping[str, str]) -> Side:
+    """A side that is a program of its own on the GPU: it runs as under ``prlx run``."""
+
+    def side(path: Path, options: Mapping[str, Any]) -> None:
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "prlx",
+                "run",
+                "--quiet",
+                "--overwrite",
+                "--device",
+                "gpu",
+                "--record",
+                str(path),
+                "--",
+                *words,
+            ],
+            env={**os.environ, **environ, VARIABLE: ",".join(spelled(options))},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-3:]
+            raise UsageError(f"{shlex.join(words)} ended with {done.returncode}: " + " / ".join(last),
+                             hint=f"run it by hand: {shlex.join(words)}")  # fmt: skip
+        several = sorted(one.name for one in path.iterdir() if one.is_dir() and (one / "session.json").is_file())
+        if several:
+            raise UsageError(
+                f"{shlex.join(words)} records {len(several)} processes, and a search follows one",
+                hint="prlx run records all of them; prlx diff compares the sessions of a rank",
+            )
 
     return side
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ._errors import FileAccessError
 
 DRIVER = Path(__file__).parent / "cuda"  # with libcuda.so.1
+_PATIENCE_S = 60  # that a driver may take to start
 
 # Triton turns PTX into machine code by a program, before which this one stands: the image of a kernel is its PTX. What it says
 # of its version goes into the keys of Triton's cache, so that no kernel of the simulator is given to a GPU.
@@ -54,17 +57,46 @@ def environment(folder: Path, base: Mapping[str, str], run: Path | None = None) 
     }
 
 
+def driver() -> dict[str, Any]:
+    """The CUDA driver that a program finds: ``name`` of its first GPU, ``capability``, ``version``, ``path``; or ``why`` not.
+
+    A process of its own asks: one that has used a driver cannot be forked any more.
+    """
+    package = str(Path(__file__).parents[1])
+    path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "prlx._gpu"],
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PATIENCE_S,
+        )
+        found: dict[str, Any] = json.loads(done.stdout)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return {"why": f"it could not be asked: {error}"}
+    except ValueError:
+        return {"why": f"the process that asked it ended with {done.returncode}"}
+    return found
+
+
 def run_program(command: Sequence[str], *, run: Path | None = None, stdout: int | None = None) -> int:
     """Run a program on the simulator's driver and return its exit code, 128 more than the signal that ended it."""
     with tempfile.TemporaryDirectory(prefix="prlx-simulate-") as folder:
+        return run_command(command, environment(Path(folder), os.environ, run), stdout)
+
+
+def run_command(command: Sequence[str], environ: Mapping[str, str], stdout: int | None = None) -> int:
+    """Run a program and return its exit code, 128 more than the signal that ended it."""
+    try:
+        child = subprocess.Popen(list(command), env=dict(environ), stdout=stdout)
+    except OSError as error:
+        raise FileAccessError(f"cannot be run: {error.strerror}", path=str(command[0])) from error
+    while True:
         try:
-            child = subprocess.Popen(list(command), env=environment(Path(folder), os.environ, run), stdout=stdout)
-        except OSError as error:
-            raise FileAccessError(f"cannot be run: {error.strerror}", path=str(command[0])) from error
-        while True:
-            try:
-                status = child.wait()
-                break
-            except KeyboardInterrupt:  # the program got it, too, and decides
-                continue
+            status = child.wait()
+            break
+        except KeyboardInterrupt:  # the program got it, too, and decides
+            continue
     return status if status >= 0 else 128 - status

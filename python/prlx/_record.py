@@ -18,7 +18,7 @@ from ._errors import UsageError
 from ._launching import Options, with_changes
 from ._simulation import Simulation
 from ._simulator import Recording, Simulator, active, check_closed, enabled, recorded_gpu
-from ._target import Filter, Mode, Target, ranges, recorded_again
+from ._target import Filter, Mode, Target, asked_again, named_by, ranges, recorded_again
 from ._units import parse_size
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class Asked:
     """What is to be recorded, as ``enable`` is told."""
 
     output: AnyPath | None
-    mode: Mode
+    mode: str
     filter: Filter
     overwrite: bool
     extras: Mapping[str, Any]
@@ -218,6 +218,13 @@ class Asked:
     plan: bool = False
     window: str | None = None
     within_registers: bool = False
+
+    def with_environment(self, *, on_gpu: bool) -> Asked:
+        """What is recorded when variables of the environment have had their say."""
+        stores = self.extras["stores"] or os.environ.get("PRLX_INSTRUMENT_STORES") == "1"
+        mode, wanted = asked_again(self.mode, {**self.extras, "stores": stores}, on_gpu=on_gpu)
+        output = named_by(os.environ) if self.output is None else self.output
+        return replace(self, output=output, mode=mode, extras=wanted)
 
     def target(self) -> Target | None:
         """Where to; None where nothing is recorded."""
@@ -237,12 +244,20 @@ def start(
     device: str, options: Options, asked: Asked, *, map_cuda: bool, memory: Iterable[Any], compiler: bool = False
 ) -> Recording:
     """Enable a device, for Triton's kernels or (``compiler``) also for those that torch's compiler makes."""
+    from .hooks import triton
+
+    triton.check()  # imports it, with which prlx run begins to record
     if _host is not None:
+        if _host._gpu is not None:
+            warnings.warn("prlx run records, with the options of its command line", stacklevel=3)
+            return _host
         host = "prlx pytorch run" if enabled("run on").compiler is not None else "prlx simulate"
         warnings.warn(f"{host} has enabled the simulator, with the options of its command line", stacklevel=3)
         _host.register(*memory)
         return _host
-    if _device(device) == "gpu":
+    on_gpu = on_which(device) == "gpu"
+    asked = asked.with_environment(on_gpu=on_gpu)
+    if on_gpu:
         from . import _gpu_device
 
         said = (("map_cuda", map_cuda), ("memory", list(memory)), ("plan", asked.plan), ("compiler", compiler))
@@ -303,7 +318,7 @@ def _finish_at_exit() -> None:
     atexit.register(disable)
 
 
-def _device(device: str) -> str:
+def on_which(device: str) -> str:
     """What a name of a device stands for here: ``gpu`` or ``simulator``."""
     from .hooks import triton
 
@@ -385,12 +400,18 @@ def disable() -> None:
         device.close()
 
 
+def host(recording: Recording) -> None:
+    """From now on, let code that enables and disables a device do so under one that is enabled: it changes nothing."""
+    global _host
+    _host = recording
+    recording._hosted = True
+
+
 @contextlib.contextmanager
 def hosting(recording: Recording) -> Iterator[None]:
     """Let code that enables and disables the simulator itself run under one that is enabled: it changes nothing."""
     global _host
-    _host = recording
-    recording._hosted = True
+    host(recording)
     try:
         yield
     finally:
@@ -507,7 +528,9 @@ def _recorded(
     if device is not None and any(r._target is not None for r in device.recordings):
         raise UsageError("launches are recorded already", hint="leave the other recording first")
     listening: Callable[[Recording], contextlib.AbstractContextManager[object]] = _listening
-    if not isinstance(device, Simulator) and (device is not None or _device("auto") == "gpu"):
+    on_gpu = not isinstance(device, Simulator) and (device is not None or on_which("auto") == "gpu")
+    mode, extras = asked_again(mode, extras, on_gpu=on_gpu)
+    if on_gpu:
         from . import _gpu_device
 
         listening = functools.partial(_gpu_device.listening, mode, filter, extras)

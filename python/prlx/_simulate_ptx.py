@@ -14,7 +14,7 @@ from . import _record, _simulator
 from ._errors import FileAccessError, UsageError
 from ._launching import Options, Text, execute, load_text, report, with_changes
 from ._simulation import Simulation
-from ._target import Mode, Target
+from ._target import Mode, Target, asked_again
 from .hooks.arrays import storage
 from .hooks.launch import Launch, Parameter, Storage
 
@@ -135,7 +135,8 @@ def _recording(
     if Path(output).suffix != ".prlx":
         raise UsageError("expected a name that ends in .prlx", path=str(output))
     extras = _record.extras(False, False, False, False, None, outputs, None)
-    target = Target(output, mode=mode, filter=None, overwrite=overwrite, extras=extras, directory=False)
+    chosen, extras = asked_again(mode, extras)
+    target = Target(output, mode=chosen, filter=None, overwrite=overwrite, extras=extras, directory=False)
 
     def begin(kernel: str) -> tuple[Target, int, dict[str, Any]] | None:
         begun = target.begin(kernel, None)

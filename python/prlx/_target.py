@@ -30,6 +30,7 @@ _TEXT = re.compile(r"[0-9a-f]{64}\.zst")  # of a session: docs/formats/session.m
 
 _RANGES = re.compile(r"\d{1,18}(-\d{1,18})?(\+\d{1,18}(-\d{1,18})?)*")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")  # in the names of files
+_NOT_ON_GPU = ("loads", "outputs", "inputs")  # what a kernel that runs on a GPU does not leave
 _SWITCHES = ("stores", "atomics", "loads", "barriers")
 
 
@@ -63,6 +64,19 @@ def recorded_again(environ: Mapping[str, str]) -> dict[str, Any]:
     return asked
 
 
+def asked_again(mode: str, extras: Mapping[str, Any], *, on_gpu: bool = False) -> tuple[str, dict[str, Any]]:
+    """What a recording holds when ``PRLX_RECORD`` has been asked, too; a GPU gives as much of that as it can."""
+    again = recorded_again(os.environ)
+    left_out = ("seed", "launch", *(_NOT_ON_GPU if on_gpu else ()))
+    rest = {name: value for name, value in again.items() if name not in left_out}
+    return rest.pop("mode", mode), {**extras, **rest}
+
+
+def named_by(environ: Mapping[str, str]) -> str | None:
+    """Where variables of original prlx 0.5 have launches recorded; None where none of them is set."""
+    return next(filter(None, map(environ.get, ("PRLX_SESSION", "PRLX_TRACE_DIR", "PRLX_TRACE"))), None)
+
+
 def ranges(text: str) -> list[list[int]]:
     """Ranges of warps as the core takes them, of a text such as ``0-3+9``."""
     return [[int(one.partition("-")[0]), int(one.rpartition("-")[2])] for one in text.split("+")]
@@ -82,13 +96,11 @@ class Target:
         self._begun: set[int] = set()  # numbers of launches; several may run at once
         self._last = -1  # the largest of them
         self._passed: set[str] = set()  # kernels that the filter left out
-        again = recorded_again(os.environ)
-        again.pop("seed", None)
-        self.only: int | None = again.pop("launch", None)
+        self.only: int | None = recorded_again(os.environ).get("launch")
         """The number of the one launch that is recorded; None for all."""
         self._met = 0  # launches that the filter let through
         self._wanted = wanted(filter)
-        self.request = {"mode": mode, "overwrite": overwrite or not self.is_file, **extras, **again}
+        self.request = {"mode": mode, "overwrite": overwrite or not self.is_file, **extras}
         """What the core shall record of each launch, but for its file."""
         self._owner = os.getpid()
         self._folder = f"{self.path}{os.sep}"
@@ -121,6 +133,8 @@ class Target:
         functions = texts()["functions"] if places and texts is not None else []
         if not self._wanted.kernel(kernel) or not self._wanted.functions(functions):
             self._passed.add(kernel)
+            return None
+        if os.environ.get("PRLX_ENABLED") == "0":
             return None
         met, self._met = self._met, self._met + 1
         if self.only is not None and met != self.only:

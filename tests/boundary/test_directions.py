@@ -49,10 +49,10 @@ FLOORS = (
     ("_session",),
     ("_open", "_pytest", "_doctor"),
     # kernels without a GPU
-    ("hooks.cuda_places", "hooks.launch", "hooks.registers", "hooks.target", "hooks.texts"),
+    ("hooks.cuda_places", "hooks.inductor_settings", "hooks.launch", "hooks.registers", "hooks.target", "hooks.texts"),
     ("hooks.arrays",),
-    ("hooks.freed", "hooks.instrument", "_standing"),
-    ("hooks.simulator", "hooks.triton"),
+    ("hooks.freed", "hooks.instrument", "hooks.parameters", "_standing"),
+    ("hooks.nvidia", "hooks.simulator", "hooks.triton"),
     ("hooks.cuda_answers",),
     (
         "hooks.cuda",
@@ -71,10 +71,17 @@ FLOORS = (
     ("_simulation", "_target", "_capture"),
     ("_launching", "_simulate_text"),
     ("_simulator",),
+    # kernels on a GPU
+    ("_cuda",),
+    ("_arenas",),
+    ("_gpu_device",),
+    # on whichever there is
     ("_record",),
+    ("_run",),
     ("_trial",),
     ("_simulate", "_pytorch", "_simulate_program", "_simulate_ptx", "_locate", "_written"),
-    ("_gpu", "_microkernels"),
+    ("_gpu", "_microkernels", "_selftest_kernels"),
+    ("_gpu_recorded",),
     ("_simulate_selftest",),
     # what people import; its names are loaded when they are first used
     ("hooks", ""),

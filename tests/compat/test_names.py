@@ -62,6 +62,8 @@ def options(command: Command) -> set[str]:
 
 def command_of(words: list[str]) -> Command | None:
     """The command of these words; of two, the second is one of the words that it takes."""
+    name, rest = _table.today(words[0], words[1:])
+    words = [name, *rest]
     if words[0] not in _table.COMMANDS:
         return None
     command = _table.load(words[0])
@@ -209,9 +211,9 @@ def test_variables_are_those_of_the_list():
 
 
 def test_commands_warn_of_variables(monkeypatch, capsys):
-    monkeypatch.setenv("PRLX_TRACE", "a.prlx")
+    monkeypatch.setenv("PRLX_HOME", "a")
     assert main(["version"]) == 0
-    assert "PRLX_TRACE is set, but has no effect" in capsys.readouterr().err
+    assert "PRLX_HOME is set, but has no effect" in capsys.readouterr().err
 
 
 # The program prlx-diff.

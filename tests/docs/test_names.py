@@ -134,8 +134,7 @@ def test_refused_options_answer_and_are_not_listed(capsys):
     shown += [prlx("completion", shell)[1] for shell in ("bash", "zsh", "fish")]
     shown += [page.read_text() for page in pages() if str(page.relative_to(ROOT)) not in ABOUT_OTHERS]
     assert not [text for text in shown if "--tui" in text or "l tui" in text]
-    assert not [text for text in shown if re.search(r"session capture|\binspect\W+diff\W+capture", text)]
-    for given in (["diff", "a", "b", "--tui"], ["session", "diff", "a", "b", "--tui"], ["session", "capture", "a"]):
+    for given in (["diff", "a", "b", "--tui"], ["session", "diff", "a", "b", "--tui"]):
         code, _, said = prlx(*given)
         assert code == 2
         assert len(said.splitlines()) == 2  # and what to do instead

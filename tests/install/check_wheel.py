@@ -39,6 +39,7 @@ def check_wheel(path: Path) -> None:
             "prlx/_core.py",
             "prlx/hooks/simulator.py",
             "prlx/py.typed",
+            "prlx/startup/sitecustomize.py",
             "prlx/include/prlx_snapshot.h",
             "prlx/include/prlx_nccl.h",
             "prlx/_prlx.pyi",

@@ -15,7 +15,7 @@ from . import _parser, _table
 from ._command import Command
 from ._ui import open_ui
 
-__all__ = ["main", "run"]
+__all__ = ["main", "run_command"]
 
 _LEADING = ("-q", "--quiet", "-v", "-vv", "--verbose", "--no-color")
 _EXIT_CODES = (
@@ -41,6 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         name, words = words[0], ["--help"]
     elif name in ("-V", "--version"):
         name = "version"
+    name, words = _table.today(name, words)
     try:
         command = _table.load(name)
     except KeyboardInterrupt:
@@ -48,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except PrlxError as error:
         return _fail("prlx", error, verbose=0)
-    return run(command, [*leading, *words])
+    return run_command(command, [*leading, *words])
 
 
 def overview() -> str:
@@ -75,7 +76,7 @@ def overview() -> str:
     return "\n".join(lines) + "\n"
 
 
-def run(command: Command, words: Sequence[str]) -> int:
+def run_command(command: Command, words: Sequence[str]) -> int:
     """Parse the words after a command's name, run it, and turn what goes wrong into a message and an exit code."""
     own, _ = _parser.split(command, words)
     verbose = sum(word.count("v") for word in own if word in ("-v", "-vv", "-vvv")) + own.count("--verbose")

@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "assert": "passes or fails a build: are two recordings the same, or close enough",
     "cycles": "finds what repeats in a trace (steps, layers, phases), and what changed between two runs",
     "simulate": "runs a script's Triton kernels on the simulator, checked and, with --record, recorded",
+    "run": "runs a program whose Triton kernels record themselves, on a GPU or without one",
     "pytorch": "runs what torch.compile makes on the simulator, checked and, with --record, recorded",
     "locate": "runs two scripts until the first line at which their kernels differ is known",
     "session": "lists the launches of a session, or compares two sessions",
@@ -35,6 +36,19 @@ COMMANDS: dict[str, str] = {
     "completion": "prints the completion script for a shell",
     "config": "shows every setting and where it was set",
 }
+
+
+# What original prlx 0.5 called what is another command now.
+ALIASES: dict[tuple[str, ...], str] = {("triton",): "run", ("session", "capture"): "run"}
+
+
+def today(name: str, words: list[str]) -> tuple[str, list[str]]:
+    """The name of a command and the words behind it, where the original had another name."""
+    for former, now in ALIASES.items():
+        rest = len(former) - 1
+        if (name, *words[:rest]) == former:
+            return now, words[rest:]
+    return name, words
 
 
 def load(name: str) -> Command:

@@ -101,6 +101,6 @@ XPROF = Command(
 
 def xprof_main(argv: Sequence[str] | None = None) -> int:
     """The program ``xprof_trace_align``."""
-    from . import run as run_command
+    from . import run_command
 
     return run_command(XPROF, list(sys.argv[1:] if argv is None else argv))

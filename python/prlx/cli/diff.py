@@ -389,8 +389,7 @@ BINARY = replace(
 
 def prlx_diff_main(argv: Sequence[str] | None = None) -> int:
     """The program ``prlx-diff``."""
-    from . import main
-    from . import run as run_command
+    from . import main, run_command
 
     words = list(sys.argv[1:] if argv is None else argv)
     return main(["version"]) if words in (["-V"], ["--version"]) else run_command(BINARY, words)

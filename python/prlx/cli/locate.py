@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,13 +17,16 @@ if TYPE_CHECKING:
 
     from ._ui import UI
 
+DEVICES = ("auto", "gpu", "simulator")
 CAPTURES = ("observed", "instrumented")
 
 
 def run(values: argparse.Namespace, ui: UI) -> int:
     """Run both sides until the first line that differs is known; exit code 1 when they differ."""
-    from .._locate import by_command, search, steps
+    from .._locate import by_command, by_program, search, steps
 
+    on_gpu = _on_gpu(values)
+    capture = values.capture or ("instrumented" if on_gpu else "observed")
     scripts = [values.script, values.script_b or values.script]
     sides, names = [], []
     for letter, script in zip("ab", scripts, strict=True):
@@ -31,11 +35,14 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         words = [script, *shlex.split(getattr(values, f"args_{letter}") or "")]
         environ = _environment(getattr(values, f"env_{letter}") or ())
         seed = getattr(values, f"seed_{letter}")
-        sides.append(by_command(words, environ, seed, values.capture or "observed"))
+        if on_gpu:
+            sides.append(by_program([sys.executable, *words], environ))
+        else:
+            sides.append(by_command(words, environ, seed, capture))
         names.append(f"{shlex.join(words)} {sorted(environ.items())} {seed}")
     if names[0] == names[1]:
         ui.say("both sides are the same command: what differs is not the same from run to run")
-    found = search(sides, names, folder=values.output, capture=values.capture or "observed")
+    found = search(sides, names, folder=values.output, capture=capture)
     if ui.json:
         ui.emit(found.document)
     elif not ui.quiet:
@@ -45,6 +52,25 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     if values.output is not None:
         ui.say(f"the recordings are in {shown_path(Path(values.output))}")
     return found.conclusion.exit_code
+
+
+def _on_gpu(values: argparse.Namespace) -> bool:
+    """Whether both sides run on a GPU."""
+    from .._program import driver
+
+    if values.device == "simulator":
+        return False
+    found = driver()
+    if "why" in found:
+        if values.device == "gpu":
+            raise UsageError(f"there is no GPU: {found['why']}", hint="--device simulator runs the kernels without one")
+        return False
+    for name in ("seed_a", "seed_b"):
+        if getattr(values, name) is not None:
+            raise UsageError(f"--{name.replace('_', '-')} is for the simulator", hint="--device simulator")
+    if values.capture == "observed":
+        raise UsageError("nobody can watch a GPU; kernels record by themselves", hint="--device simulator")
+    return True
 
 
 def _environment(given: list[str] | tuple[str, ...]) -> dict[str, str]:
@@ -81,6 +107,7 @@ COMMAND = Command(
         Option(
             ("--output", "-o"), "keep the recordings in DIR, and go on with what is there", takes="path", metavar="DIR"
         ),
+        Option(("--device",), "where kernels run; auto: a GPU if there is one", choices=DEVICES),
         Option(("--capture",), "kernels are watched, or compiled to record by themselves", choices=CAPTURES),
         options.JSON,
     ),

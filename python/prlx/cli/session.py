@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ._ui import UI
 
 VERBS = ("inspect", "diff")
-_REFUSED = ("capture",)
 _LAUNCHES = (
     Column("launch", right=True),
     Column("kernel", shrinks=True),
@@ -39,11 +38,6 @@ _KERNELS = (Column("launches", right=True), Column("kernel", shrinks=True))
 def run(values: argparse.Namespace, ui: UI) -> int:
     """List a session, or compare two."""
     verb, given = values.verb, values.session_dir
-    if verb == "capture":
-        raise UsageError(
-            "prlx session capture does not exist: programs record themselves",
-            hint="the session is the directory that the recorded program wrote; prlx session inspect DIR lists it",
-        )
     if verb == "inspect":
         if len(given) != 1:
             raise UsageError(f"expected one session, got {len(given)}", hint="prlx session inspect DIR")
@@ -176,7 +170,7 @@ COMMAND = Command(
         ("prlx session diff run_a/ run_b/ --html report.html", "the same in a browser"),
     ),
     positionals=(
-        Positional("VERB", "list one session, or compare two", "one", VERBS, _REFUSED),
+        Positional("VERB", "list one session, or compare two", "one", VERBS),
         Positional("SESSION_DIR", "a directory with session.json, or of .prlx files", "some"),
     ),
     options=_options(),
