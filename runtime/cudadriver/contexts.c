@@ -51,7 +51,7 @@ API CUresult cuInit(unsigned asked) {
 
 API CUresult cuDriverGetVersion(int *version) {
   if (!version) return CUDA_ERROR_INVALID_VALUE;
-  *version = 13000;
+  *version = 13050; /* runtimes refuse an older one */
   return CUDA_SUCCESS;
 }
 
