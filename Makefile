@@ -72,7 +72,8 @@ build/triton/%/.ready: | $(VENV)/.ready
 
 # CUDA compilers for programs that tests run on the simulator: NVIDIA's from PyPI (130 MB, 490 unpacked), clang from the system's packages (50 MB,
 # 260 unpacked, nothing is installed). A machine without the one or the other goes without it.
-NVCC := nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-runtime==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-cccl==13.3.5.0.6
+NVCC := nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-runtime==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-cccl==13.3.5.0.6 \
+	nvidia-cuda-profiler-api==13.4.92
 CLANG := clang-22 libclang-common-22-dev libclang-cpp22 libllvm22 llvm-22-linker-tools libclang1-22
 build/nvcc/.ready: | $(VENV)/.ready
 	@rm -rf build/nvcc

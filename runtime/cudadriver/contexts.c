@@ -190,6 +190,14 @@ API CUresult cuCtxCreate_v2(CUcontext *context, unsigned f, CUdevice device) {
   CUresult code = cuDevicePrimaryCtxRetain(context, device);
   return code ? code : cuCtxPushCurrent_v2(*context);
 }
+API CUresult cuCtxCreate_v3(CUcontext *context, void *affinity, int n, unsigned f, CUdevice device) {
+  if (affinity && n > 0) return failed(CUDA_ERROR_NOT_SUPPORTED, "cuCtxCreate: a context has the whole device");
+  return cuCtxCreate_v2(context, f, device);
+}
+API CUresult cuCtxCreate_v4(CUcontext *context, void *parameters, unsigned f, CUdevice device) {
+  if (parameters) return failed(CUDA_ERROR_NOT_SUPPORTED, "cuCtxCreate: a context has the whole device");
+  return cuCtxCreate_v2(context, f, device);
+}
 API CUresult cuCtxDestroy_v2(CUcontext context) {
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
   if (stack.n > 0 && stack.at[stack.n - 1] == context) stack.n--;

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cudart import compilers
+from tests.cudart import compilers, tutorial
 
 import prlx
 from prlx._program import DRIVER
@@ -192,3 +192,9 @@ def test_symbols_carry_the_version_that_programs_ask_for(major):
     symbols = [line.split()[7] for line in lines if " FUNC " in line and " UND " not in line]
     assert len(symbols) > 400
     assert all(name.endswith(f"@@libcudart.so.{major}") for name in symbols)
+
+
+def test_the_tutorial_shows_what_is_printed(tmp_path):
+    if not compilers.there("nvcc"):
+        pytest.skip("no nvcc (make build/clang/.ready)")
+    assert tutorial.shown(compilers.CUDA / "bin" / "nvcc", tmp_path) == tutorial.PAGE.read_text()
