@@ -195,7 +195,8 @@ API CUresult cuCtxCreate_v3(CUcontext *context, void *affinity, int n, unsigned 
   return cuCtxCreate_v2(context, f, device);
 }
 API CUresult cuCtxCreate_v4(CUcontext *context, void *parameters, unsigned f, CUdevice device) {
-  if (parameters) return failed(CUDA_ERROR_NOT_SUPPORTED, "cuCtxCreate: a context has the whole device");
+  static const char nothing[24]; /* where a part of the device would be described */
+  if (parameters && memcmp(parameters, nothing, sizeof nothing) != 0) return failed(CUDA_ERROR_NOT_SUPPORTED, "cuCtxCreate: a context has the whole device");
   return cuCtxCreate_v2(context, f, device);
 }
 API CUresult cuCtxDestroy_v2(CUcontext context) {

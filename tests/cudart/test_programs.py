@@ -183,6 +183,25 @@ def test_what_cannot_run_is_refused_with_what_helps(words, said, helps, tmp_path
     assert helps in done.stderr
 
 
+def test_a_program_for_the_runtime_of_cuda_12_runs(tmp_path):
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    words = [
+        "cc",
+        "-DCUDART_MAJOR=12",
+        "-o",
+        tmp_path / "twelve",
+        PROGRAMS / "twelve.c",
+        f"-L{DRIVER}",
+        "-l:libcudart.so.12",
+    ]
+    subprocess.run([*map(str, words), f"-Wl,-rpath-link,{DRIVER}"], check=True)
+    done = simulate("--", tmp_path / "twelve", cwd=tmp_path)
+    expected = "0: runtime 12000, clock 1410000, memory clock 1215000, pools 1, kind 3, stored 7, 512 bytes kept\n"
+    assert done.stdout == expected, done.stderr
+    assert done.returncode == 0
+
+
 @pytest.mark.parametrize("major", [12, 13])
 def test_symbols_carry_the_version_that_programs_ask_for(major):
     if shutil.which("readelf") is None:
