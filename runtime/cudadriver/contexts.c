@@ -123,7 +123,7 @@ API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
   case 97: *value = (int)gpu.shared; break;
   case 106: *value = gpu.blocks_at_once; break;
   case 111: *value = (int)gpu.reserved; break;
-  case 15: case 31: case 40: case 41: case 78: case 79: case 80: case 83: case 88: case 89: case 95: case 102: case 115: *value = attribute != 88; break; /* overlap, kernels at once, unified addresses, managed memory, pools */
+  case 15: case 19: case 31: case 40: case 41: case 78: case 79: case 80: case 83: case 88: case 89: case 95: case 102: case 115: *value = attribute != 88; break; /* overlap, pinned memory seen, kernels at once, unified addresses, managed memory, pools */
   default: *value = 0;
   }
   return CUDA_SUCCESS;

@@ -12,11 +12,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from prlx._program import DRIVER
 
 SECONDS = float(os.environ.get("SECONDS", "60"))
 PASSED = re.compile(
-    r"(?i)test passed|\bpassed\b|result *= *pass|test summary:? *0|returned ok|: ok\b|success|test results: 0|\bpass\b"
+    r"(?i)test passed|\bpassed\b|result *= *pass|test summary:? *0|returned ok|\bok\b|success|test results: 0|\bpass\b"
     r"|as expected"
 )
 WRONG = re.compile(r"(?i)\bfailed\b(?! as expected)|result *= *fail|mismatch|test summary:? *[1-9]|verification error")
@@ -82,48 +82,37 @@ def compiled(folder: Path, root: Path, out: Path) -> str:
 
 def ran(program: Path, folder: Path, *options: str) -> dict[str, object]:
     """Run a program, and say what came of it."""
-    begin = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    with tempfile.TemporaryFile("w+", errors="replace") as said:
+    with tempfile.TemporaryFile("w+", errors="replace") as said, tempfile.TemporaryFile("w+") as document:
         child = subprocess.Popen(
-            [sys.executable, "-m", "prlx", "simulate", *options, "--", str(program)],
-            cwd=folder, stdout=said, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
+            [sys.executable, "-m", "prlx", "simulate", "--json", *options, "--", str(program)],
+            cwd=folder, stdout=document, stderr=said, stdin=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
+        begin = time.monotonic()
         try:
-            code = child.wait(SECONDS)
+            child.wait(SECONDS)
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
-            code = child.wait()
-        said.seek(0)
-        text = said.read()
-    cpu = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - begin
-    own = text.split("\n\nkernel ")[0]
-    findings = re.findall(r"^([a-z-]+) at (\S+) in ", text, re.MULTILINE)
-    if options:  # what was passed over is no refusal
-        text = re.sub(r"^refused  .*passed over(.*\n  \S.*)*\n", "", text, flags=re.MULTILINE)
-    refused = [" ".join(one.split()) for one in re.findall(r"^refused  (.*(?:\n  \S.*)*)", text, re.MULTILINE)]
+            child.wait()
+            return {"came": "long", "why": ""}
+        said.seek(0), document.seek(0)
+        text, report = said.read(), json.load(document)
+    code, why = report["exit_status"], text.strip()[-300:]
+    refused = [one["message"] for one in report["refused"] if not one["message"].startswith("passed over")]
     refused += re.findall(r"^prlx: (.*)$", text, re.MULTILINE)
-    if code == -signal.SIGKILL:
-        came = "long"
-    elif refused:
-        came = "refused"
-    elif WRONG.search(own):
+    if refused:
+        came, why = "refused", refused[0]
+    elif WRONG.search(text):
         came = "wrong"
-    elif code in (0, 1, 5) and PASSED.search(own):
-        came = "passed"
-    elif WAIVED.search(own):
+    elif code == 0 and PASSED.search(text):
+        came, why = "passed", ""
+    elif WAIVED.search(text):
         came = "waived"
-    elif code == 0 or (code in (1, 5) and findings):
-        came = "ended"
     else:
-        came = "failed"
-    why = refused[0] if refused else "" if came == "passed" else own.strip()[-300:]
-    return {
-        "came": came,
-        "code": code,
-        "cpu_s": round(cpu, 1),
-        "findings": sorted({" ".join(one) for one in findings}),
-        "why": why,
-    }
+        came = "failed" if code else "ended"
+    findings = sorted(
+        {f"{one['check']} {Path(one.get('file', '')).name}:{one.get('line', 0)}" for one in report["findings"]}
+    )
+    return {"came": came, "code": code, "seconds": round(time.monotonic() - begin, 1), "findings": findings, "why": why}
 
 
 def main() -> None:
@@ -145,7 +134,7 @@ def main() -> None:
             print(
                 name,
                 results[name]["came"],
-                results[name].get("cpu_s", ""),
+                results[name].get("seconds", ""),
                 str(results[name]["why"])[:160].replace("\n", " | "),
                 flush=True,
             )
