@@ -70,6 +70,26 @@ build/triton/%/.ready: | $(VENV)/.ready
 	@mkdir -p build/triton/$*
 	touch $@
 
+# CUDA compilers for programs that tests run on the simulator: NVIDIA's from PyPI (130 MB, 490 unpacked), clang from the system's packages (50 MB,
+# 260 unpacked, nothing is installed). A machine without the one or the other goes without it.
+NVCC := nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-runtime==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-cccl==13.3.5.0.6 \
+	nvidia-cuda-profiler-api==13.4.92
+CLANG := clang-22 libclang-common-22-dev libclang-cpp22 libllvm22 llvm-22-linker-tools libclang1-22
+build/nvcc/.ready: | $(VENV)/.ready
+	@rm -rf build/nvcc
+	$(PY) -m pip install --quiet --no-deps --target build/nvcc $(NVCC) && ln -sf libcudart.so.13 build/nvcc/nvidia/cu13/lib/libcudart.so || echo "no nvcc for this machine: tests of CUDA programs are skipped" >&2
+	@mkdir -p build/nvcc
+	touch $@
+
+build/clang/.ready: build/nvcc/.ready
+	@rm -rf build/clang
+	@mkdir -p build/clang/debs build/clang/root build/clang/extra
+	@(cd build/clang/debs && apt-get download -qq $(CLANG) && for one in *.deb; do dpkg -x $$one ..; done) || echo "no clang 22 for this machine: tests of its programs are skipped" >&2
+	@rm -rf build/clang/debs
+	@for one in include bin nvvm; do ln -sfn ../../nvcc/nvidia/cu13/$$one build/clang/root/$$one; done
+	@touch build/clang/extra/curand_mtgp32_kernel.h # which clang's wrapper includes, and none of these packages has
+	touch $@
+
 # torch on the CPU, with stubs where it wants CUDA's libraries (1.3 GB instead of 5.5): for the simulator's checks with tensors.
 # The release before stands in a folder of its own, for the table of docs/pytorch.md.
 TORCH := 2.15.0
@@ -116,7 +136,7 @@ test-reports: build build/.browser build/sarif/.ready ## HTML in a real browser,
 	$(PY) -m pytest -q tests/reports
 
 .PHONY: test-python
-test-python: build build/oracle/.ready build/.browser build/sarif/.ready $(TRITON:%=build/triton/%/.ready) ## Python, command line and end-to-end tests
+test-python: build build/oracle/.ready build/.browser build/sarif/.ready build/clang/.ready $(TRITON:%=build/triton/%/.ready) ## Python, command line and end-to-end tests
 	tests/halves.sh $(PY)
 
 .PHONY: test-consumers

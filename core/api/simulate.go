@@ -2,6 +2,7 @@ package api
 
 import (
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/simulator/device"
 	"github.com/prlx-go/prlx/core/simulator/fatbinary"
 	"github.com/prlx-go/prlx/core/simulator/ptx"
@@ -88,6 +89,9 @@ func (c *Core) simulateLoad(j *job.Job, r *simulateLoadRequest) (*simulateLoadDo
 	id, m, err := c.device.Load(j.Context(), r.Name, r.PTX)
 	if err != nil {
 		return nil, err
+	}
+	if r.Image != nil {
+		m.Hash = recorder.ModuleHash(fatbinary.Anywhere(r.PTX)) // a program that was moved is the same
 	}
 	doc := &simulateLoadDocument{Module: id, Kernels: m.Kernels(), Hash: m.Hash}
 	if r.Signatures {

@@ -36,6 +36,8 @@ static void parameters(struct function *f, const char *signature) {
   for (const char *p = list ? list + 1 : ""; *p == '{' && f->n < MOST_PARAMETERS; p = *after(p) == ',' ? after(p) + 1 : "") {
     struct parameter *one = &f->parameters[f->n++];
     string_of(value_of(p, "name"), one->name, sizeof one->name);
+    size_t own = strlen(f->name); /* compilers of C++ number the parameters of a kernel behind its name */
+    if (strncmp(one->name, f->name, own < sizeof one->name - 1 ? own : sizeof one->name - 1) == 0) snprintf(one->name, sizeof one->name, "param_%d", f->n - 1);
     one->bytes = (size_t)number_of(p, "bytes", 8);
   }
   const char *threads = value_of(signature, "threads");

@@ -53,7 +53,13 @@ struct cudaMemcpy3DParms {
   int kind;
 };
 struct cudaChannelFormatDesc { int x, y, z, w, f; };
-struct cudaPointerAttributes { int type, device; void *devicePointer, *hostPointer; long reserved[8]; };
+struct cudaPointerAttributes {
+  int type, device;
+  void *devicePointer, *hostPointer;
+#if CUDART_MAJOR >= 13
+  long locality, reserved[7];
+#endif
+};
 struct cudaFuncAttributes {
   size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
   int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicSharedSizeBytes, preferredShmemCarveout, clusterDimMustBeSet;
@@ -137,6 +143,11 @@ struct cudaDeviceProp {
   int hostNumaMultinodeIpcSupported, reserved[56];
 #endif
 };
+
+/* As the headers of 12.9 and 13.5 have them. */
+_Static_assert(sizeof(struct cudaDeviceProp) == (CUDART_MAJOR < 13 ? 1032 : 1008), "cudaDeviceProp");
+_Static_assert(sizeof(struct cudaPointerAttributes) == (CUDART_MAJOR < 13 ? 24 : 88), "cudaPointerAttributes");
+_Static_assert(sizeof(struct cudaFuncAttributes) == 144, "cudaFuncAttributes");
 
 /* What it stands on: the driver API, of which runtime/cudadriver has a definition. */
 typedef struct CUmod_st *CUmodule;

@@ -16,6 +16,8 @@ cudaError_t done(cudaError_t code);
 cudaError_t ready(void);
 /* What a launch came to. A kernel that failed is told by the next call, and by all behind it, as on a GPU. */
 cudaError_t launched(int code);
+/* Whether somebody gathers what launches do, and says it when the program has ended. */
+int watched(void);
 /* Says on standard error why something is refused, with what the driver knows of it. */
 void tell(const char *what, int code);
 

@@ -97,7 +97,9 @@ API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a, const 
   a->type = kind_of(p), a->device = a->type == cudaMemoryTypeUnregistered ? -2 : 0; /* cudaInvalidDeviceId */
   a->devicePointer = a->type == cudaMemoryTypeUnregistered ? NULL : (void *)(uintptr_t)p;
   a->hostPointer = a->type == cudaMemoryTypeDevice ? NULL : (void *)(uintptr_t)p;
-  if (CUDART_MAJOR >= 13) a->reserved[0] = (uint32_t)-1; /* no locality domain */
+#if CUDART_MAJOR >= 13
+  a->locality = (uint32_t)-1; /* none */
+#endif
   return cudaSuccess;
 }
 

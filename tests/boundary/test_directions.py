@@ -79,7 +79,7 @@ FLOORS = (
     ("_record",),
     ("_run",),
     ("_trial",),
-    ("_simulate", "_pytorch", "_simulate_ptx", "_locate", "_written"),
+    ("_simulate", "_pytorch", "_simulate_program", "_simulate_ptx", "_locate", "_written"),
     ("_gpu", "_microkernels", "_selftest_kernels"),
     ("_gpu_recorded",),
     ("_simulate_selftest",),

@@ -78,6 +78,7 @@ ONLY_FLAGS = {
     "compare_alignments, a function of its own": {"combine compare"},
     "runs two scripts; a program compares what it launches itself": {"simulate compare", "pytorch compare"},
     "selftest_simulator, a function of its own": {"simulate selftest"},
+    "a program, which no function in Python runs": {"simulate launches"},
 }  # fmt: skip
 
 # Arguments that have no flag, and why.

@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/lazyregexp"
 )
 
 const (
@@ -160,4 +161,14 @@ func (e *entry) text(name string) ([]byte, error) {
 		return nil, fault.Formatf(name, e.at, "%v", err)
 	}
 	return text, nil
+}
+
+var (
+	fileLine = lazyregexp.New(`(?m)^(\s*\.file\s+\d+\s).*?([^"/]+)"(?:,.*)?$`)
+	debugged = lazyregexp.New(`(?s)\n\s*\.section\s+\.debug.*`)
+)
+
+// Anywhere is a text without what only says where its sources were when it was compiled: two of them are equal where they are the same code.
+func Anywhere(text string) string {
+	return fileLine.ReplaceAllString(debugged.ReplaceAllString(text, "\n"), `$1"$2"`)
 }

@@ -93,3 +93,19 @@ func FuzzPTX(f *testing.F) {
 		}
 	})
 }
+
+func TestWhereSourcesWereIsNoPartOfTheText(t *testing.T) {
+	for _, forms := range [][2]string{
+		{".loc 1 2 3\n\t.file\t1 \"/a/k.cu\"\n", ".loc 1 2 3\n\t.file\t1 \"/b/c/k.cu\"\n"},
+		{"\t.file\t1 \"/a\" \"k.cu\"\n", "\t.file\t1 \"/b\" \"k.cu\"\n"},
+		{".file 1 \"k.cu\", 17, 300\n", ".file 1 \"/b/k.cu\", 18, 301\n"},
+		{"ret;\n}\n\t.section\t.debug_str\n{\n.b8 1\n}\n", "ret;\n}\n\t.section\t.debug_str\n{\n.b8 2\n}\n"},
+	} {
+		if a, b := Anywhere(forms[0]), Anywhere(forms[1]); a != b {
+			t.Errorf("got %q and %q", a, b)
+		}
+	}
+	if a, b := Anywhere(".file 1 \"a.cu\"\n"), Anywhere(".file 1 \"b.cu\"\n"); a == b {
+		t.Error("two files are the same")
+	}
+}

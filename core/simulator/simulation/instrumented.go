@@ -39,7 +39,7 @@ func runInstrumented(j *job.Job, p *simt.Program, l *simt.Launch, about About, r
 	if err := kept.finish(); err != nil {
 		return nil, err
 	}
-	doc := describe(l, about.Number, result)
+	doc := describe(l, &about, result)
 	doc.Recording, err = rec.Commit()
 	return doc, err
 }
