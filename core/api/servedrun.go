@@ -17,7 +17,7 @@ import (
 // servedRun is a program, with all processes that it starts, whose launches on devices are watched: each is told what to check and to record, and
 // leaves its document in the journal of its device. Whoever started the program reads the journals when it has ended.
 type servedRun struct {
-	Folder  string                     `json:"folder"`  // of journals, one a device: NUMBER.jsonl; the devices of the run share it
+	Folder  string                     `json:"folder"`  // of journals, one per device: NUMBER.jsonl; the devices of the run share it
 	Options map[string]json.RawMessage `json:"options"` // of simulate_launch, instead of what a driver asks
 	Record  *recorder.Record           `json:"record"`  // how launches are recorded; its path is a folder. null: they are not
 	Most    int                        `json:"most"`    // launches of each kernel that are executed, the others are passed over; 0: all
@@ -38,7 +38,7 @@ var unsafeInNames = lazyregexp.New(`[^A-Za-z0-9_.-]+`)
 
 const longestName = 80 // of a kernel, in the name of a file
 
-// launch passes a launch on with what it is told besides, and writes down what came of it. A journal that cannot be written is an error of the
+// launch passes a launch on with what it is told as well, and writes down what came of it. A journal that cannot be written is an error of the
 // launch: nothing else of the run would be known.
 func (s *servedRun) launch(request []byte, call func(request []byte) []byte) []byte {
 	done, err := s.told(request, call)
@@ -51,7 +51,7 @@ func (s *servedRun) launch(request []byte, call func(request []byte) []byte) []b
 func (s *servedRun) told(request []byte, call func(request []byte) []byte) ([]byte, error) {
 	var asked map[string]json.RawMessage
 	if err := json.Unmarshal(request, &asked); err != nil {
-		return nil, fault.Usagef("a launch that is no JSON object: %v", err)
+		return nil, fault.Usagef("a launch is not a JSON object: %v", err)
 	}
 	row := servedLaunch{Process: os.Getppid()}
 	for _, key := range []string{"kernel", "called"} { // the last one that is there counts
