@@ -26,10 +26,13 @@ const (
 )
 
 // decides is a machine with a kernel that Triton compiled to record, its arrays filled, and the table of its sites.
-func decides(t testing.TB) (*machine, string) {
+func decides(t testing.TB) (*machine, string) { return compiled(t, "decides") }
+
+// compiled is so with the kernel as it was compiled for a mode: digests keep no events.
+func compiled(t testing.TB, name string) (*machine, string) {
 	t.Helper()
 	var texts [2]string
-	for i, name := range []string{"decides.ptx", "decides.table"} {
+	for i, name := range []string{name + ".ptx", name + ".table"} {
 		b, err := os.ReadFile(filepath.Join("..", "simulator", "simulation", "testdata", name))
 		if err != nil {
 			t.Fatal(err)
@@ -130,7 +133,11 @@ func TestALaunchThatSomebodyElseMadeIsRecorded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
-			m, table := decides(t)
+			kernel := "decides"
+			if name == "digest" {
+				kernel = "digests"
+			}
+			m, table := compiled(t, kernel)
 			ours := map[string]any{"path": filepath.Join(folder, "ours.prlx"), "instrumented": map[string]any{"sites": table, "arena": 3, "last": record["last"] == true}}
 			for key, v := range record {
 				if key != "last" {
@@ -141,7 +148,7 @@ func TestALaunchThatSomebodyElseMadeIsRecorded(t *testing.T) {
 			m.must("simulate_launch", m.launchDecides(map[string]any{"record": ours}), &ran)
 			result := append([]byte(nil), m.memory[atOut-4096:][:256]...)
 
-			m, table = decides(t)
+			m, table = compiled(t, kernel)
 			asked := arenaOfDecides(table, record)
 			var prepared prepareArenaDocument
 			m.must("arena_prepare", asked, &prepared)

@@ -21,6 +21,7 @@ type instrumentRequest struct {
 	Atomics  bool            `json:"atomics"`  // likewise for atomics
 	Barriers bool            `json:"barriers"` // and barriers
 	Values   bool            `json:"values"`   // operands of every lane beside events
+	Digest   bool            `json:"digest"`   // counts and hashes of events alone
 }
 
 // instrumentDocument never leaves the boundary.
@@ -37,7 +38,7 @@ func instrument(_ *job.Job, r *instrumentRequest) (*instrumentDocument, error) {
 	if r.Fewer {
 		filter.Kinds = []site.Kind{site.Branch, site.Switch}
 	}
-	made := llir.Instrument(r.Text, llir.Options{Filter: filter, Stores: r.Stores && !r.Fewer, Atomics: r.Atomics && !r.Fewer, Barriers: r.Barriers && !r.Fewer, Values: r.Values && !r.Fewer})
+	made := llir.Instrument(r.Text, llir.Options{Filter: filter, Stores: r.Stores && !r.Fewer, Atomics: r.Atomics && !r.Fewer, Barriers: r.Barriers && !r.Fewer, Values: r.Values && !r.Fewer && !r.Digest, Digest: r.Digest})
 	if r.Fewer && len(made.Sites) > 0 {
 		made.Warning = strings.TrimPrefix(made.Warning+"; not recorded: masks and what they compare, for with them values would not fit into registers", "; ")
 	}
@@ -47,7 +48,7 @@ func instrument(_ *job.Job, r *instrumentRequest) (*instrumentDocument, error) {
 	}
 	table := observe.Table{
 		Sites: made.Sites, Types: made.Types, Sums: made.Sums, Sought: made.Sought, Stores: r.Stores && !r.Fewer, Atomics: r.Atomics && !r.Fewer,
-		Barriers: r.Barriers && !r.Fewer, Values: r.Values && !r.Fewer, Unseen: made.Unseen, Warning: made.Warning,
+		Barriers: r.Barriers && !r.Fewer, Values: r.Values && !r.Fewer && !r.Digest, Digest: r.Digest, Unseen: made.Unseen, Warning: made.Warning,
 	}
 	text, err := table.Encode()
 	if err != nil { // too large to travel with the kernel: it stays as it is

@@ -17,7 +17,7 @@ type ending struct {
 	lengthNS int64      // of its trace; 0 unknown
 }
 
-// closing is what the document is judged by besides.
+// closing is what else the document is judged by.
 type closing struct {
 	ref     int
 	aligned bool // some clock is corrected

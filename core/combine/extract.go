@@ -121,7 +121,7 @@ func extractRecorded(ctx context.Context, n *Node, trace source.Recorded, nodes 
 type matching struct {
 	*collective.Matched
 	programs  [][]*collective.Programs // by node and part, where they are needed to write
-	shortest  int                      // launches that were kept whatever the lot said
+	shortest  int                      // launches that were kept regardless of sampling
 	forClocks bool                     // they were looked for to relate the clocks
 }
 

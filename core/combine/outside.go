@@ -45,11 +45,11 @@ func share(of float64) string {
 
 // sentence says how many events lie outside of the readings, and what that means.
 func (o *Outside) sentence() string {
-	assumed := "clocks are assumed to run on as they did within them"
+	assumed := "clocks are assumed to run on as within them"
 	if o.Policy == hold {
 		assumed = "the last offsets are kept"
 	}
-	return fmt.Sprintf("%s of the events lie outside the clock readings: there %s, and an error that grows by %s us a second is assumed", share(o.Share), assumed, microseconds(o.GrowthPPB))
+	return fmt.Sprintf("%s of the events lie outside the clock readings: there %s, with an error that grows by %s us a second", share(o.Share), assumed, microseconds(o.GrowthPPB))
 }
 
 // brief says the same in a few words, for a verdict.

@@ -15,6 +15,7 @@ const (
 	byLeader   = "leader"   // event by event, with the decision of one lane of each warp
 	byDigest   = "digest"   // by hashes: whether it is equal, not how it differs
 	byContents = "contents" // element by element
+	byCounts   = "counts"   // by how many events there were, which can tell that it differs and never that it does not
 	byNothing  = "nothing"  // it was not recorded on both sides
 	byRequest  = "not-asked"
 	byShape    = "other-shape" // not at all: warps do not correspond
@@ -42,9 +43,11 @@ type Coverage struct {
 
 // FlowCoverage is what was compared of the way that the warps took.
 type FlowCoverage struct {
-	By      string    `json:"by"`       // "events" | "leader" (one lane of each warp decides) | "digest" | "nothing" | "other-shape"
+	By      string    `json:"by"`       // "counts" (that differ) | "events" | "leader" (one lane of each warp decides) | "digest" | "nothing" | "other-shape"
 	EventsA int64     `json:"events_a"` // that happened, kept or hashed
 	EventsB int64     `json:"events_b"`
+	KeptA   int64     `json:"kept_a"` // of them, that are in the recording
+	KeptB   int64     `json:"kept_b"`
 	Agrees  Agreement `json:"agrees"` // "yes" | "noise" | "no" | "unknown"
 }
 
@@ -187,7 +190,7 @@ func (c *recorded) nothing() bool { return c.held[0].events+c.held[1].events == 
 // flow says how the way of the warps was compared. shape: warps do not correspond.
 func (c *recorded) flow(shape bool, rows *rowTally) FlowCoverage {
 	a, b := &c.held[0], &c.held[1]
-	out := FlowCoverage{By: byEvents, EventsA: a.events, EventsB: b.events, Agrees: AgreementUnknown}
+	out := FlowCoverage{By: byEvents, EventsA: a.events, EventsB: b.events, KeptA: a.kept, KeptB: b.kept, Agrees: AgreementUnknown}
 	switch {
 	case shape:
 		out.By = byShape
@@ -195,7 +198,9 @@ func (c *recorded) flow(shape bool, rows *rowTally) FlowCoverage {
 	case a.kept+b.kept == 0 && a.hashed > 0 && b.hashed > 0:
 		out.By = byDigest
 	case a.kept+b.kept == 0 && a.events+b.events > 0 || a.digest != b.digest && a.kept*b.kept == 0:
-		out.By = byNothing // counts only, or hashes beside events
+		if out.By = byNothing; rows.unlocated > 0 { // counts only, or hashes beside events
+			out.By = byCounts
+		}
 	case a.leader || b.leader:
 		out.By = byLeader
 	}
@@ -222,13 +227,15 @@ func (c *recorded) values(shape, asked bool, rows *rowTally) ValueCoverage {
 // text says it in words.
 func (c *Coverage) text() string {
 	var compared, missing, asked []string
-	switch n := eventsOf(c.ControlFlow.EventsA, c.ControlFlow.EventsB); c.ControlFlow.By {
+	switch f := &c.ControlFlow; f.By {
 	case byEvents:
-		compared = append(compared, "control flow of "+n)
+		compared = append(compared, "control flow of "+f.compared())
 	case byLeader:
-		compared = append(compared, "control flow of "+n+" (one lane of each warp)")
+		compared = append(compared, "control flow of "+f.compared()+" (one lane of each warp)")
 	case byDigest:
-		compared = append(compared, "control flow of "+n+" by digest")
+		compared = append(compared, "control flow of "+eventsOf(f.EventsA, f.EventsB)+" by digest")
+	case byCounts:
+		compared = append(compared, "how many events there were: "+eventsOf(f.EventsA, f.EventsB))
 	case byShape:
 		asked = append(asked, "control flow")
 	default:
@@ -274,6 +281,22 @@ func eventsOf(a, b int64) string {
 		return counted(a, "event")
 	}
 	return fmt.Sprintf("%d and %d events", a, b)
+}
+
+// compared says how many events were compared, of how many that happened where these are more.
+func (f *FlowCoverage) compared() string {
+	if f.KeptA == f.EventsA && f.KeptB == f.EventsB {
+		return eventsOf(f.EventsA, f.EventsB)
+	}
+	if f.KeptA == f.KeptB && f.EventsA == f.EventsB {
+		return fmt.Sprintf("%d of %s", f.KeptA, counted(f.EventsA, "event"))
+	}
+	return fmt.Sprintf("%d of %d and %d of %d events", f.KeptA, f.EventsA, f.KeptB, f.EventsB)
+}
+
+// InPart reports whether events were compared, and not all that happened are in both recordings.
+func (f *FlowCoverage) InPart() bool {
+	return f.Agrees != AgreementUnknown && f.By != byDigest && f.By != byShape && (f.KeptA < f.EventsA || f.KeptB < f.EventsB)
 }
 
 // inWords joins words: "x", "x and y", "x, y and z".

@@ -19,7 +19,7 @@ MOST = 2
 PATIENCE_S = 10.0
 """How long a launch waits for an arena. It may hold up the very stream that the arena waits for."""
 
-_HEADER = 256  # bytes of an arena that say what of it is used: docs/formats/arena.md
+_HEADER = 320  # bytes of an arena that say what of it is used: docs/formats/arena.md
 
 
 class Arena:

@@ -65,6 +65,8 @@ def rewriter(
     events = [name for name in ("stores", "atomics", "barriers") if (extras or {}).get(name)]
     if mode == "values" or (depth and mode != "digest"):
         events.append("values")
+    if mode == "digest":
+        events.append("digest")
     choices = [*events, "registers"] if within_registers else events
     key = "-".join(filter_parts(",".join(("prlx", __version__, digest, *choices, asked.key))))
     made = Rewriter(partial(_rewrite, events), key=key, wanted=asked)

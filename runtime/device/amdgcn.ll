@@ -38,28 +38,57 @@ prlx_begin:
   ret i64 %prlx_warp
 }
 
-define internal void @prlx_record_decision(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i1 %prlx_holds, i64 %prlx_value) convergent nounwind noinline {
+; How many of some lanes are below this one.
+define internal i32 @prlx_below(i64 %prlx_lanes) alwaysinline nounwind {
+prlx_begin:
+  %prlx_a0 = trunc i64 %prlx_lanes to i32
+  %prlx_a1 = lshr i64 %prlx_lanes, 32
+  %prlx_a2 = trunc i64 %prlx_a1 to i32
+  %prlx_b0 = call i32 @llvm.amdgcn.mbcnt.lo(i32 %prlx_a0, i32 0)
+  %prlx_b1 = call i32 @llvm.amdgcn.mbcnt.hi(i32 %prlx_a2, i32 %prlx_b0)
+  ret i32 %prlx_b1
+}
+
+; 0 where something is recorded; else all bits are set, so that no lane leads.
+define internal i32 @prlx_lower(ptr addrspace(1) %prlx_entry) alwaysinline nounwind {
+prlx_begin:
+  %prlx_none = icmp eq ptr addrspace(1) %prlx_entry, null
+  %prlx_lower = select i1 %prlx_none, i32 -1, i32 0
+  ret i32 %prlx_lower
+}
+
+define internal void @prlx_record_decision(ptr addrspace(1) %prlx_entry, i32 %prlx_site, i1 %prlx_holds, i64 %prlx_value, ptr addrspace(1) %prlx_arena) convergent nounwind noinline {
 prlx_begin:
   %prlx_active = call i64 @llvm.amdgcn.ballot.i64(i1 true) convergent
   %prlx_taken = call i64 @llvm.amdgcn.ballot.i64(i1 %prlx_holds) convergent
-  %prlx_a0 = trunc i64 %prlx_active to i32
-  %prlx_a1 = lshr i64 %prlx_active, 32
-  %prlx_a2 = trunc i64 %prlx_a1 to i32
-  %prlx_b0 = call i32 @llvm.amdgcn.mbcnt.lo(i32 %prlx_a0, i32 0)
-  %prlx_below = call i32 @llvm.amdgcn.mbcnt.hi(i32 %prlx_a2, i32 %prlx_b0)
-  %prlx_first = icmp eq i32 %prlx_below, 0
-  %prlx_there = icmp ne ptr addrspace(1) %prlx_arena, null
-  %prlx_leads = and i1 %prlx_first, %prlx_there
+  %prlx_below = call i32 @prlx_below(i64 %prlx_active) nounwind
+  %prlx_lower = call i32 @prlx_lower(ptr addrspace(1) %prlx_entry) nounwind
+  %prlx_before = or i32 %prlx_below, %prlx_lower
+  %prlx_leads = icmp eq i32 %prlx_before, 0
   br i1 %prlx_leads, label %prlx_lead, label %prlx_end
 
 prlx_lead:
-  %prlx_magic = load i64, ptr addrspace(1) %prlx_arena, align 8
-  %prlx_ours = icmp eq i64 %prlx_magic, 3550334321859252816
-  br i1 %prlx_ours, label %prlx_which, label %prlx_end
+  call void @prlx_keep_event(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_site, i64 %prlx_active, i64 %prlx_taken, i64 %prlx_value) nounwind
+  br label %prlx_end
 
-prlx_which:
-  %prlx_warp = call i64 @prlx_warp_number() nounwind
-  %prlx_kept_as = call i64 @prlx_record_event(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_active, i64 %prlx_taken, i64 %prlx_value) nounwind
+prlx_end:
+  ret void
+}
+
+; An event of a kernel that keeps counts and hashes alone.
+define internal void @prlx_digest_decision(ptr addrspace(1) %prlx_entry, i32 %prlx_lower, i32 %prlx_site, i1 %prlx_holds, i64 %prlx_value) alwaysinline convergent nounwind {
+prlx_begin:
+  %prlx_active = call i64 @llvm.amdgcn.ballot.i64(i1 true) convergent
+  %prlx_taken = call i64 @llvm.amdgcn.ballot.i64(i1 %prlx_holds) convergent
+  %prlx_below = call i32 @prlx_below(i64 %prlx_active) nounwind
+  %prlx_before = or i32 %prlx_below, %prlx_lower
+  %prlx_leads = icmp eq i32 %prlx_before, 0
+  br i1 %prlx_leads, label %prlx_lead, label %prlx_end
+
+prlx_lead:
+  %prlx_m0 = mul i64 %prlx_taken, 1609587929392839161
+  %prlx_masks = add i64 %prlx_m0, %prlx_active
+  call void @prlx_digest_event(ptr addrspace(1) %prlx_entry, i32 %prlx_site, i64 %prlx_masks, i64 %prlx_value) nounwind
   br label %prlx_end
 
 prlx_end:
@@ -67,48 +96,30 @@ prlx_end:
 }
 
 ; Of a switch, the lanes that go where the lowest goes are those that it takes.
-define internal void @prlx_record_choice(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i64 %prlx_value) convergent nounwind noinline {
+define internal void @prlx_record_choice(ptr addrspace(1) %prlx_entry, i32 %prlx_site, i64 %prlx_value, ptr addrspace(1) %prlx_arena) convergent nounwind noinline {
 prlx_begin:
-  %prlx_low = trunc i64 %prlx_value to i32
-  %prlx_shifted = lshr i64 %prlx_value, 32
-  %prlx_high = trunc i64 %prlx_shifted to i32
-  %prlx_low0 = call i32 @llvm.amdgcn.readfirstlane.i32(i32 %prlx_low) convergent
-  %prlx_high0 = call i32 @llvm.amdgcn.readfirstlane.i32(i32 %prlx_high) convergent
-  %prlx_samelow = icmp eq i32 %prlx_low, %prlx_low0
-  %prlx_samehigh = icmp eq i32 %prlx_high, %prlx_high0
-  %prlx_same = and i1 %prlx_samelow, %prlx_samehigh
-  call void @prlx_record_decision(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i1 %prlx_same, i64 %prlx_value) convergent nounwind
+  %prlx_same = call i1 @prlx_goes_along(i64 %prlx_value) convergent nounwind
+  call void @prlx_record_decision(ptr addrspace(1) %prlx_entry, i32 %prlx_site, i1 %prlx_same, i64 %prlx_value, ptr addrspace(1) %prlx_arena) convergent nounwind
   ret void
 }
 
 ; An event like that of prlx_record_decision. Every lane learns what its operands are kept under, 0 where they are not.
-define internal i64 @prlx_record_opening(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i1 %prlx_holds, i64 %prlx_value) convergent nounwind noinline {
+define internal i64 @prlx_record_opening(ptr addrspace(1) %prlx_entry, i32 %prlx_site, i1 %prlx_holds, i64 %prlx_value, ptr addrspace(1) %prlx_arena) convergent nounwind noinline {
 prlx_begin:
   %prlx_active = call i64 @llvm.amdgcn.ballot.i64(i1 true) convergent
   %prlx_taken = call i64 @llvm.amdgcn.ballot.i64(i1 %prlx_holds) convergent
-  %prlx_a0 = trunc i64 %prlx_active to i32
-  %prlx_a1 = lshr i64 %prlx_active, 32
-  %prlx_a2 = trunc i64 %prlx_a1 to i32
-  %prlx_b0 = call i32 @llvm.amdgcn.mbcnt.lo(i32 %prlx_a0, i32 0)
-  %prlx_below = call i32 @llvm.amdgcn.mbcnt.hi(i32 %prlx_a2, i32 %prlx_b0)
-  %prlx_first = icmp eq i32 %prlx_below, 0
-  %prlx_there = icmp ne ptr addrspace(1) %prlx_arena, null
-  %prlx_leads = and i1 %prlx_first, %prlx_there
+  %prlx_below = call i32 @prlx_below(i64 %prlx_active) nounwind
+  %prlx_lower = call i32 @prlx_lower(ptr addrspace(1) %prlx_entry) nounwind
+  %prlx_before = or i32 %prlx_below, %prlx_lower
+  %prlx_leads = icmp eq i32 %prlx_before, 0
   br i1 %prlx_leads, label %prlx_lead, label %prlx_share
 
 prlx_lead:
-  %prlx_magic = load i64, ptr addrspace(1) %prlx_arena, align 8
-  %prlx_ours = icmp eq i64 %prlx_magic, 3550334321859252816
-  br i1 %prlx_ours, label %prlx_which, label %prlx_share
-
-prlx_which:
-  %prlx_warp = call i64 @prlx_warp_number() nounwind
-  %prlx_kept_as = call i64 @prlx_record_event(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_active, i64 %prlx_taken, i64 %prlx_value) nounwind
-  %prlx_opened = call i64 @prlx_open_operands(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_kept_as) nounwind
+  %prlx_opened = call i64 @prlx_open_event(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_site, i64 %prlx_active, i64 %prlx_taken, i64 %prlx_value) nounwind
   br label %prlx_share
 
 prlx_share:
-  %prlx_token = phi i64 [ 0, %prlx_begin ], [ 0, %prlx_lead ], [ %prlx_opened, %prlx_which ]
+  %prlx_token = phi i64 [ 0, %prlx_begin ], [ %prlx_opened, %prlx_lead ]
   %prlx_low = trunc i64 %prlx_token to i32
   %prlx_shifted = lshr i64 %prlx_token, 32
   %prlx_high = trunc i64 %prlx_shifted to i32
@@ -122,24 +133,19 @@ prlx_share:
 }
 
 ; The operands of every lane at an event that was opened.
-define internal void @prlx_record_operands(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i64 %prlx_token, i64 %prlx_lhs, i64 %prlx_rhs) convergent nounwind noinline {
+define internal void @prlx_record_operands(ptr addrspace(1) %prlx_entry, i32 %prlx_site, i64 %prlx_token, i64 %prlx_lhs, i64 %prlx_rhs, ptr addrspace(1) %prlx_arena) convergent nounwind noinline {
 prlx_begin:
   %prlx_opened = icmp ne i64 %prlx_token, 0
   br i1 %prlx_opened, label %prlx_go, label %prlx_end
 
 prlx_go:
   %prlx_active = call i64 @llvm.amdgcn.ballot.i64(i1 true) convergent
-  %prlx_a0 = trunc i64 %prlx_active to i32
-  %prlx_a1 = lshr i64 %prlx_active, 32
-  %prlx_a2 = trunc i64 %prlx_a1 to i32
-  %prlx_b0 = call i32 @llvm.amdgcn.mbcnt.lo(i32 %prlx_a0, i32 0)
-  %prlx_below = call i32 @llvm.amdgcn.mbcnt.hi(i32 %prlx_a2, i32 %prlx_b0)
+  %prlx_below = call i32 @prlx_below(i64 %prlx_active) nounwind
   %prlx_first = icmp eq i32 %prlx_below, 0
   br i1 %prlx_first, label %prlx_lead, label %prlx_share
 
 prlx_lead:
-  %prlx_warp = call i64 @prlx_warp_number() nounwind
-  %prlx_claimed = call i64 @prlx_claim_operands(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_token, i64 %prlx_active) nounwind
+  %prlx_claimed = call i64 @prlx_claim_operands(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_site, i64 %prlx_token, i64 %prlx_active) nounwind
   br label %prlx_share
 
 prlx_share:
@@ -173,7 +179,7 @@ prlx_end:
 }
 
 ; Whether a lane goes where the lowest goes.
-define internal i1 @prlx_goes_along(i64 %prlx_value) convergent nounwind noinline {
+define internal i1 @prlx_goes_along(i64 %prlx_value) alwaysinline convergent nounwind {
 prlx_begin:
   %prlx_low = trunc i64 %prlx_value to i32
   %prlx_shifted = lshr i64 %prlx_value, 32

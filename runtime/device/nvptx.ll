@@ -30,27 +30,46 @@ prlx_begin:
   ret i64 %prlx_warp
 }
 
-define internal void @prlx_record_decision(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i1 %prlx_holds, i64 %prlx_value) convergent nounwind noinline {
+; Which lanes of a warp are below this one; all where nothing is recorded, so that none leads.
+define internal i32 @prlx_lower(ptr addrspace(1) %prlx_entry) alwaysinline nounwind {
+prlx_begin:
+  %prlx_mask = call i32 @llvm.nvvm.read.ptx.sreg.lanemask.lt()
+  %prlx_none = icmp eq ptr addrspace(1) %prlx_entry, null
+  %prlx_lower = select i1 %prlx_none, i32 -1, i32 %prlx_mask
+  ret i32 %prlx_lower
+}
+
+define internal void @prlx_record_decision(ptr addrspace(1) %prlx_entry, i32 %prlx_site, i1 %prlx_holds, i64 %prlx_value, ptr addrspace(1) %prlx_arena) convergent nounwind noinline {
 prlx_begin:
   %prlx_active = call i32 asm sideeffect "activemask.b32 $0;", "=r"() convergent nounwind
   %prlx_taken = call i32 @llvm.nvvm.vote.ballot.sync(i32 %prlx_active, i1 %prlx_holds)
-  %prlx_lower = call i32 @llvm.nvvm.read.ptx.sreg.lanemask.lt()
+  %prlx_lower = call i32 @prlx_lower(ptr addrspace(1) %prlx_entry) nounwind
   %prlx_below = and i32 %prlx_active, %prlx_lower
-  %prlx_first = icmp eq i32 %prlx_below, 0
-  %prlx_there = icmp ne ptr addrspace(1) %prlx_arena, null
-  %prlx_leads = and i1 %prlx_first, %prlx_there
+  %prlx_leads = icmp eq i32 %prlx_below, 0
   br i1 %prlx_leads, label %prlx_lead, label %prlx_end
 
 prlx_lead:
-  %prlx_magic = load i64, ptr addrspace(1) %prlx_arena, align 8
-  %prlx_ours = icmp eq i64 %prlx_magic, 3550334321859252816
-  br i1 %prlx_ours, label %prlx_which, label %prlx_end
-
-prlx_which:
-  %prlx_warp = call i64 @prlx_warp_number() nounwind
   %prlx_active64 = zext i32 %prlx_active to i64
   %prlx_taken64 = zext i32 %prlx_taken to i64
-  %prlx_kept_as = call i64 @prlx_record_event(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_active64, i64 %prlx_taken64, i64 %prlx_value) nounwind
+  call void @prlx_keep_event(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_site, i64 %prlx_active64, i64 %prlx_taken64, i64 %prlx_value) nounwind
+  br label %prlx_end
+
+prlx_end:
+  ret void
+}
+
+; An event of a kernel that keeps counts and hashes alone.
+define internal void @prlx_digest_decision(ptr addrspace(1) %prlx_entry, i32 %prlx_lower, i32 %prlx_site, i1 %prlx_holds, i64 %prlx_value) alwaysinline convergent nounwind {
+prlx_begin:
+  %prlx_active = call i32 asm sideeffect "activemask.b32 $0;", "=r"() convergent nounwind
+  %prlx_taken = call i32 @llvm.nvvm.vote.ballot.sync(i32 %prlx_active, i1 %prlx_holds)
+  %prlx_below = and i32 %prlx_active, %prlx_lower
+  %prlx_leads = icmp eq i32 %prlx_below, 0
+  br i1 %prlx_leads, label %prlx_lead, label %prlx_end
+
+prlx_lead:
+  %prlx_masks = call i64 asm "mov.b64 $0, {$1, $2};", "=l,r,r"(i32 %prlx_active, i32 %prlx_taken) nounwind
+  call void @prlx_digest_event(ptr addrspace(1) %prlx_entry, i32 %prlx_site, i64 %prlx_masks, i64 %prlx_value) nounwind
   br label %prlx_end
 
 prlx_end:
@@ -58,49 +77,31 @@ prlx_end:
 }
 
 ; Of a switch, the lanes that go where the lowest goes are those that it takes.
-define internal void @prlx_record_choice(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i64 %prlx_value) convergent nounwind noinline {
+define internal void @prlx_record_choice(ptr addrspace(1) %prlx_entry, i32 %prlx_site, i64 %prlx_value, ptr addrspace(1) %prlx_arena) convergent nounwind noinline {
 prlx_begin:
-  %prlx_active = call i32 asm sideeffect "activemask.b32 $0;", "=r"() convergent nounwind
-  %prlx_leader = call i32 @llvm.cttz.i32(i32 %prlx_active, i1 false)
-  %prlx_low = trunc i64 %prlx_value to i32
-  %prlx_shifted = lshr i64 %prlx_value, 32
-  %prlx_high = trunc i64 %prlx_shifted to i32
-  %prlx_low0 = call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 %prlx_active, i32 %prlx_low, i32 %prlx_leader, i32 31)
-  %prlx_high0 = call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 %prlx_active, i32 %prlx_high, i32 %prlx_leader, i32 31)
-  %prlx_samelow = icmp eq i32 %prlx_low, %prlx_low0
-  %prlx_samehigh = icmp eq i32 %prlx_high, %prlx_high0
-  %prlx_same = and i1 %prlx_samelow, %prlx_samehigh
-  call void @prlx_record_decision(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i1 %prlx_same, i64 %prlx_value) convergent nounwind
+  %prlx_same = call i1 @prlx_goes_along(i64 %prlx_value) convergent nounwind
+  call void @prlx_record_decision(ptr addrspace(1) %prlx_entry, i32 %prlx_site, i1 %prlx_same, i64 %prlx_value, ptr addrspace(1) %prlx_arena) convergent nounwind
   ret void
 }
 
 ; An event like that of prlx_record_decision. Every lane learns what its operands are kept under, 0 where they are not.
-define internal i64 @prlx_record_opening(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i1 %prlx_holds, i64 %prlx_value) convergent nounwind noinline {
+define internal i64 @prlx_record_opening(ptr addrspace(1) %prlx_entry, i32 %prlx_site, i1 %prlx_holds, i64 %prlx_value, ptr addrspace(1) %prlx_arena) convergent nounwind noinline {
 prlx_begin:
   %prlx_active = call i32 asm sideeffect "activemask.b32 $0;", "=r"() convergent nounwind
   %prlx_taken = call i32 @llvm.nvvm.vote.ballot.sync(i32 %prlx_active, i1 %prlx_holds)
-  %prlx_lower = call i32 @llvm.nvvm.read.ptx.sreg.lanemask.lt()
+  %prlx_lower = call i32 @prlx_lower(ptr addrspace(1) %prlx_entry) nounwind
   %prlx_below = and i32 %prlx_active, %prlx_lower
-  %prlx_first = icmp eq i32 %prlx_below, 0
-  %prlx_there = icmp ne ptr addrspace(1) %prlx_arena, null
-  %prlx_leads = and i1 %prlx_first, %prlx_there
+  %prlx_leads = icmp eq i32 %prlx_below, 0
   br i1 %prlx_leads, label %prlx_lead, label %prlx_share
 
 prlx_lead:
-  %prlx_magic = load i64, ptr addrspace(1) %prlx_arena, align 8
-  %prlx_ours = icmp eq i64 %prlx_magic, 3550334321859252816
-  br i1 %prlx_ours, label %prlx_which, label %prlx_share
-
-prlx_which:
-  %prlx_warp = call i64 @prlx_warp_number() nounwind
   %prlx_active64 = zext i32 %prlx_active to i64
   %prlx_taken64 = zext i32 %prlx_taken to i64
-  %prlx_kept_as = call i64 @prlx_record_event(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_active64, i64 %prlx_taken64, i64 %prlx_value) nounwind
-  %prlx_opened = call i64 @prlx_open_operands(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_kept_as) nounwind
+  %prlx_opened = call i64 @prlx_open_event(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_site, i64 %prlx_active64, i64 %prlx_taken64, i64 %prlx_value) nounwind
   br label %prlx_share
 
 prlx_share:
-  %prlx_token = phi i64 [ 0, %prlx_begin ], [ 0, %prlx_lead ], [ %prlx_opened, %prlx_which ]
+  %prlx_token = phi i64 [ 0, %prlx_begin ], [ %prlx_opened, %prlx_lead ]
   %prlx_leader = call i32 @llvm.cttz.i32(i32 %prlx_active, i1 false)
   %prlx_low = trunc i64 %prlx_token to i32
   %prlx_shifted = lshr i64 %prlx_token, 32
@@ -115,7 +116,7 @@ prlx_share:
 }
 
 ; The operands of every lane at an event that was opened.
-define internal void @prlx_record_operands(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i64 %prlx_token, i64 %prlx_lhs, i64 %prlx_rhs) convergent nounwind noinline {
+define internal void @prlx_record_operands(ptr addrspace(1) %prlx_entry, i32 %prlx_site, i64 %prlx_token, i64 %prlx_lhs, i64 %prlx_rhs, ptr addrspace(1) %prlx_arena) convergent nounwind noinline {
 prlx_begin:
   %prlx_opened = icmp ne i64 %prlx_token, 0
   br i1 %prlx_opened, label %prlx_go, label %prlx_end
@@ -128,9 +129,8 @@ prlx_go:
   br i1 %prlx_first, label %prlx_lead, label %prlx_share
 
 prlx_lead:
-  %prlx_warp = call i64 @prlx_warp_number() nounwind
   %prlx_active64 = zext i32 %prlx_active to i64
-  %prlx_claimed = call i64 @prlx_claim_operands(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_token, i64 %prlx_active64) nounwind
+  %prlx_claimed = call i64 @prlx_claim_operands(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_site, i64 %prlx_token, i64 %prlx_active64) nounwind
   br label %prlx_share
 
 prlx_share:
@@ -164,7 +164,7 @@ prlx_end:
 }
 
 ; Whether a lane goes where the lowest goes.
-define internal i1 @prlx_goes_along(i64 %prlx_value) convergent nounwind noinline {
+define internal i1 @prlx_goes_along(i64 %prlx_value) alwaysinline convergent nounwind {
 prlx_begin:
   %prlx_active = call i32 asm sideeffect "activemask.b32 $0;", "=r"() convergent nounwind
   %prlx_leader = call i32 @llvm.cttz.i32(i32 %prlx_active, i1 false)

@@ -44,60 +44,39 @@ prlx_end:
   ret i32 %prlx_best
 }
 
-; The end of every hash.
-define internal i64 @prlx_fold(i64 %prlx_x) nounwind {
+; Where a sum of this warp is, null: there is none, and it is counted where it was wanted.
+define internal ptr addrspace(1) @prlx_find_sum(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_sum) nounwind {
 prlx_begin:
-  %prlx_a = lshr i64 %prlx_x, 32
-  %prlx_b = xor i64 %prlx_x, %prlx_a
-  %prlx_c = mul i64 %prlx_b, 1609587929392839161
-  %prlx_d = lshr i64 %prlx_c, 29
-  %prlx_e = xor i64 %prlx_c, %prlx_d
-  ret i64 %prlx_e
-}
-
-; How far in the arena a sum of this warp is, 0: there is none, and it is counted where it was wanted.
-define internal i64 @prlx_find_sum(ptr addrspace(1) %prlx_arena, i32 %prlx_sum) nounwind {
-prlx_begin:
-  %prlx_warp = call i64 @prlx_warp_number() nounwind
-  %prlx_pfirst = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 64
-  %prlx_first = load i64, ptr addrspace(1) %prlx_pfirst, align 8
-  %prlx_index = sub i64 %prlx_warp, %prlx_first
-  %prlx_pwarps = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 32
-  %prlx_warps = load i64, ptr addrspace(1) %prlx_pwarps, align 8
-  %prlx_inside = icmp ult i64 %prlx_index, %prlx_warps
-  br i1 %prlx_inside, label %prlx_check, label %prlx_outside
-
-prlx_check:
+  %prlx_prow = getelementptr i8, ptr addrspace(1) %prlx_entry, i64 56
+  %prlx_row = load ptr addrspace(1), ptr addrspace(1) %prlx_prow, align 8
   %prlx_pslots = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 104
   %prlx_slots = load i32, ptr addrspace(1) %prlx_pslots, align 4
   %prlx_valid = icmp ult i32 %prlx_sum, %prlx_slots
-  br i1 %prlx_valid, label %prlx_found, label %prlx_lost
+  %prlx_has = icmp ne ptr addrspace(1) %prlx_row, null
+  %prlx_may = and i1 %prlx_valid, %prlx_has
+  br i1 %prlx_may, label %prlx_found, label %prlx_none
 
 prlx_found:
-  %prlx_psums = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 96
-  %prlx_sums = load i64, ptr addrspace(1) %prlx_psums, align 8
-  %prlx_slots64 = zext i32 %prlx_slots to i64
   %prlx_sum64 = zext i32 %prlx_sum to i64
-  %prlx_q0 = mul i64 %prlx_index, %prlx_slots64
-  %prlx_q1 = add i64 %prlx_q0, %prlx_sum64
-  %prlx_q2 = mul i64 %prlx_q1, 40
-  %prlx_q3 = add i64 %prlx_q2, %prlx_sums
-  ret i64 %prlx_q3
-
-prlx_outside:
-  %prlx_pwanted = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 72
-  %prlx_wanted = load i64, ptr addrspace(1) %prlx_pwanted, align 8
-  %prlx_asked = icmp ult i64 %prlx_index, %prlx_wanted
-  br i1 %prlx_asked, label %prlx_lost, label %prlx_none
-
-prlx_lost:
-  %prlx_lost_at = phi i64 [ 152, %prlx_check ], [ 160, %prlx_outside ]
-  %prlx_plost = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 %prlx_lost_at
-  %prlx_lost0 = atomicrmw add ptr addrspace(1) %prlx_plost, i64 1 syncscope("agent") monotonic
-  br label %prlx_none
+  %prlx_far = mul i64 %prlx_sum64, 40
+  %prlx_at = getelementptr i8, ptr addrspace(1) %prlx_row, i64 %prlx_far
+  ret ptr addrspace(1) %prlx_at
 
 prlx_none:
-  ret i64 0
+  call void @prlx_lose(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 1) nounwind
+  ret ptr addrspace(1) null
+}
+
+; Counts what is stored and in no sum: of warps without an entry, and of the others.
+define internal void @prlx_lose(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_count) nounwind noinline {
+prlx_begin:
+  %prlx_poutside = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 256
+  %prlx_outside = icmp eq ptr addrspace(1) %prlx_entry, %prlx_poutside
+  %prlx_at = select i1 %prlx_outside, i64 160, i64 152
+  %prlx_plost = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 %prlx_at
+  %prlx_count64 = zext i32 %prlx_count to i64
+  %prlx_lost = atomicrmw add ptr addrspace(1) %prlx_plost, i64 %prlx_count64 syncscope("agent") monotonic
+  ret void
 }
 
 ; How many bytes the elements of the array of a sum have, 255 where that is not known.
@@ -105,7 +84,7 @@ define internal i32 @prlx_width(ptr addrspace(1) %prlx_arena, i32 %prlx_sum) nou
 prlx_begin:
   %prlx_sum64 = zext i32 %prlx_sum to i64
   %prlx_w0 = shl i64 %prlx_sum64, 2
-  %prlx_w1 = add i64 %prlx_w0, 256
+  %prlx_w1 = add i64 %prlx_w0, 320
   %prlx_pwidth = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 %prlx_w1
   %prlx_width = load i32, ptr addrspace(1) %prlx_pwidth, align 4
   ret i32 %prlx_width
@@ -231,16 +210,11 @@ prlx_end:
 
 ; One lane stores up to four elements one after another. A slot of 0 and up is that of a statement and an array whose first byte the base
 ; is; of a slot below, the statement is known and the array is looked for.
-define internal void @prlx_record_store(ptr addrspace(1) %prlx_arena, i32 %prlx_slot, i1 %prlx_does, i64 %prlx_base, i64 %prlx_address, i64 %prlx_shape, i32 %prlx_count, i64 %prlx_v0, i64 %prlx_v1, i64 %prlx_v2, i64 %prlx_v3) nounwind noinline {
+define internal void @prlx_record_store(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_slot, i1 %prlx_does, i64 %prlx_base, i64 %prlx_address, i64 %prlx_shape, i32 %prlx_count, i64 %prlx_v0, i64 %prlx_v1, i64 %prlx_v2, i64 %prlx_v3) nounwind noinline {
 prlx_begin:
-  %prlx_there = icmp ne ptr addrspace(1) %prlx_arena, null
+  %prlx_there = icmp ne ptr addrspace(1) %prlx_entry, null
   %prlx_go = and i1 %prlx_there, %prlx_does
-  br i1 %prlx_go, label %prlx_look, label %prlx_end
-
-prlx_look:
-  %prlx_magic = load i64, ptr addrspace(1) %prlx_arena, align 8
-  %prlx_ours = icmp eq i64 %prlx_magic, 3550334321859252816
-  br i1 %prlx_ours, label %prlx_array, label %prlx_end
+  br i1 %prlx_go, label %prlx_array, label %prlx_end
 
 prlx_array:
   %prlx_known = icmp sge i32 %prlx_slot, 0
@@ -257,10 +231,10 @@ prlx_taken:
   %prlx_f0 = zext i32 %prlx_found to i64
   %prlx_f1 = shl i64 %prlx_f0, 5
   %prlx_f2 = add i64 %prlx_f1, %prlx_table
-  %prlx_entry = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 %prlx_f2
-  %prlx_pitsbase = getelementptr i8, ptr addrspace(1) %prlx_entry, i64 16
+  %prlx_place_of = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 %prlx_f2
+  %prlx_pitsbase = getelementptr i8, ptr addrspace(1) %prlx_place_of, i64 16
   %prlx_itsbase = load i64, ptr addrspace(1) %prlx_pitsbase, align 8
-  %prlx_pitsslot = getelementptr i8, ptr addrspace(1) %prlx_entry, i64 28
+  %prlx_pitsslot = getelementptr i8, ptr addrspace(1) %prlx_place_of, i64 28
   %prlx_itsslot = load i32, ptr addrspace(1) %prlx_pitsslot, align 4
   %prlx_pfixed = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 108
   %prlx_fixed = load i32, ptr addrspace(1) %prlx_pfixed, align 4
@@ -275,12 +249,11 @@ prlx_taken:
 prlx_check:
   %prlx_from = phi i64 [ %prlx_base, %prlx_array ], [ 0, %prlx_search ], [ %prlx_itsbase, %prlx_taken ]
   %prlx_sum = phi i32 [ %prlx_slot, %prlx_array ], [ -1, %prlx_search ], [ %prlx_s3, %prlx_taken ]
-  %prlx_far = call i64 @prlx_find_sum(ptr addrspace(1) %prlx_arena, i32 %prlx_sum) nounwind
-  %prlx_has = icmp ne i64 %prlx_far, 0
+  %prlx_at = call ptr addrspace(1) @prlx_find_sum(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_sum) nounwind
+  %prlx_has = icmp ne ptr addrspace(1) %prlx_at, null
   br i1 %prlx_has, label %prlx_one, label %prlx_end
 
 prlx_one:
-  %prlx_at = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 %prlx_far
   %prlx_width = call i32 @prlx_width(ptr addrspace(1) %prlx_arena, i32 %prlx_sum) nounwind
   %prlx_count64 = zext i32 %prlx_count to i64
   %prlx_before = atomicrmw add ptr addrspace(1) %prlx_at, i64 %prlx_count64 syncscope("agent") monotonic
@@ -308,260 +281,310 @@ prlx_end:
   ret void
 }
 
-; What a value of 4 or 2 bytes adds to the marks of a sum: 1 where its top bit is set, 2^32 where it is special.
-define internal i64 @prlx_marks_of_4(i32 %prlx_value) nounwind {
+; What a lane that stores adds to sums, which it keeps to itself meanwhile: hash and values, the sum of its bits with the top ones, how many have
+; these set, how many are special, how many there are. The place is what its offset and its shape add to the hash. This is an element of 4 bytes of
+; an array whose elements are not half as wide; of another, it goes the long way.
+define internal { i64, i64, i64, i32, i32, i32 } @prlx_word({ i64, i64, i64, i32, i32, i32 } %prlx_sum, i1 %prlx_does, i64 %prlx_place, i64 %prlx_shape, i32 %prlx_value, ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_slot, i1 %prlx_halves) alwaysinline nounwind {
 prlx_begin:
-  %prlx_top = lshr i32 %prlx_value, 31
-  %prlx_top64 = zext i32 %prlx_top to i64
-  %prlx_low = and i32 %prlx_value, 2147483647
-  %prlx_special = icmp uge i32 %prlx_low, 2139095040
-  %prlx_special64 = select i1 %prlx_special, i64 4294967296, i64 0
-  %prlx_marks = or i64 %prlx_top64, %prlx_special64
-  ret i64 %prlx_marks
-}
-
-define internal i64 @prlx_marks_of_2(i32 %prlx_value) nounwind {
-prlx_begin:
-  %prlx_top = lshr i32 %prlx_value, 15
-  %prlx_top64 = zext i32 %prlx_top to i64
-  %prlx_low = and i32 %prlx_value, 32767
-  %prlx_special = icmp uge i32 %prlx_low, 31744
-  %prlx_special64 = select i1 %prlx_special, i64 4294967296, i64 0
-  %prlx_marks = or i64 %prlx_top64, %prlx_special64
-  ret i64 %prlx_marks
-}
-
-; The hash of a value without its place; the kind is what its shape adds.
-define internal i64 @prlx_hash_value(i32 %prlx_value, i64 %prlx_kind) nounwind {
-prlx_begin:
+  %prlx_hash = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 0
+  %prlx_values = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 1
+  %prlx_bits = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 2
+  %prlx_tops = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 3
+  %prlx_specials = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 4
+  %prlx_count = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 5
   %prlx_word = zext i32 %prlx_value to i64
-  %prlx_a = mul i64 %prlx_word, -4417276706812531889
-  %prlx_b = add i64 %prlx_a, %prlx_kind
-  %prlx_c = call i64 @prlx_fold(i64 %prlx_b) nounwind
-  ret i64 %prlx_c
+  br i1 %prlx_does, label %prlx_go, label %prlx_end
+
+prlx_go:
+  br i1 %prlx_halves, label %prlx_slow, label %prlx_fast
+
+prlx_slow:
+  call void @prlx_record_pair(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_slot, i64 %prlx_place, i64 %prlx_shape, i32 %prlx_value) nounwind
+  br label %prlx_end
+
+prlx_fast:
+  %prlx_m = mul i64 %prlx_word, -4417276706812531889
+  %prlx_kind = mul i64 %prlx_shape, -8796714831421723037
+  %prlx_x = add i64 %prlx_m, %prlx_place
+  %prlx_placed = call i64 @prlx_fold(i64 %prlx_x) nounwind
+  %prlx_y = add i64 %prlx_m, %prlx_kind
+  %prlx_value1 = call i64 @prlx_fold(i64 %prlx_y) nounwind
+  %prlx_top = lshr i32 %prlx_value, 31
+  %prlx_low = and i32 %prlx_value, 2147483647
+  %prlx_over = add i32 %prlx_low, 8388608
+  %prlx_special = lshr i32 %prlx_over, 31
+  %prlx_hash1 = add i64 %prlx_hash, %prlx_placed
+  %prlx_values1 = add i64 %prlx_values, %prlx_value1
+  %prlx_bits1 = add i64 %prlx_bits, %prlx_word
+  %prlx_tops1 = add i32 %prlx_tops, %prlx_top
+  %prlx_specials1 = add i32 %prlx_specials, %prlx_special
+  %prlx_count1 = add i32 %prlx_count, 1
+  br label %prlx_end
+
+prlx_end:
+  %prlx_hash2 = phi i64 [ %prlx_hash, %prlx_begin ], [ %prlx_hash, %prlx_slow ], [ %prlx_hash1, %prlx_fast ]
+  %prlx_values2 = phi i64 [ %prlx_values, %prlx_begin ], [ %prlx_values, %prlx_slow ], [ %prlx_values1, %prlx_fast ]
+  %prlx_bits2 = phi i64 [ %prlx_bits, %prlx_begin ], [ %prlx_bits, %prlx_slow ], [ %prlx_bits1, %prlx_fast ]
+  %prlx_tops2 = phi i32 [ %prlx_tops, %prlx_begin ], [ %prlx_tops, %prlx_slow ], [ %prlx_tops1, %prlx_fast ]
+  %prlx_specials2 = phi i32 [ %prlx_specials, %prlx_begin ], [ %prlx_specials, %prlx_slow ], [ %prlx_specials1, %prlx_fast ]
+  %prlx_count2 = phi i32 [ %prlx_count, %prlx_begin ], [ %prlx_count, %prlx_slow ], [ %prlx_count1, %prlx_fast ]
+  %prlx_s0 = insertvalue { i64, i64, i64, i32, i32, i32 } poison, i64 %prlx_hash2, 0
+  %prlx_s1 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s0, i64 %prlx_values2, 1
+  %prlx_s2 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s1, i64 %prlx_bits2, 2
+  %prlx_s3 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s2, i32 %prlx_tops2, 3
+  %prlx_s4 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s3, i32 %prlx_specials2, 4
+  %prlx_s5 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s4, i32 %prlx_count2, 5
+  ret { i64, i64, i64, i32, i32, i32 } %prlx_s5
 }
 
-; As prlx_record_store, of one element of 4 bytes whose array is known: most stores are such. It is no address. The arena is null of lanes that
-; store nothing; the offset is that in the array.
-define internal void @prlx_record_word(ptr addrspace(1) %prlx_arena, i32 %prlx_sum, i64 %prlx_offset, i32 %prlx_shape, i32 %prlx_value) nounwind noinline {
+; As prlx_word, of two elements of 2 bytes in one of 4.
+define internal { i64, i64, i64, i32, i32, i32 } @prlx_pair({ i64, i64, i64, i32, i32, i32 } %prlx_sum, i1 %prlx_does, i64 %prlx_place, i64 %prlx_shape, i32 %prlx_value, ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_slot, i1 %prlx_halves) alwaysinline nounwind {
 prlx_begin:
-  %prlx_there = icmp ne ptr addrspace(1) %prlx_arena, null
-  br i1 %prlx_there, label %prlx_look, label %prlx_end
+  %prlx_hash = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 0
+  %prlx_values = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 1
+  %prlx_bits = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 2
+  %prlx_tops = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 3
+  %prlx_specials = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 4
+  %prlx_count = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 5
+  %prlx_word = zext i32 %prlx_value to i64
+  br i1 %prlx_does, label %prlx_go, label %prlx_end
 
-prlx_look:
-  %prlx_magic = load i64, ptr addrspace(1) %prlx_arena, align 8
-  %prlx_ours = icmp eq i64 %prlx_magic, 3550334321859252816
-  br i1 %prlx_ours, label %prlx_which, label %prlx_end
+prlx_go:
+  br i1 %prlx_halves, label %prlx_fast, label %prlx_slow
 
-prlx_which:
-  %prlx_far = call i64 @prlx_find_sum(ptr addrspace(1) %prlx_arena, i32 %prlx_sum) nounwind
-  %prlx_has = icmp ne i64 %prlx_far, 0
-  br i1 %prlx_has, label %prlx_one, label %prlx_end
+prlx_slow:
+  call void @prlx_record_word(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_slot, i64 %prlx_place, i64 %prlx_shape, i32 %prlx_value) nounwind
+  br label %prlx_end
 
-prlx_one:
-  %prlx_at = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 %prlx_far
-  %prlx_width = call i32 @prlx_width(ptr addrspace(1) %prlx_arena, i32 %prlx_sum) nounwind
-  %prlx_halves = icmp eq i32 %prlx_width, 2
-  %prlx_before = atomicrmw add ptr addrspace(1) %prlx_at, i64 1 syncscope("agent") monotonic
-  %prlx_shape64 = zext i32 %prlx_shape to i64
-  %prlx_kind = mul i64 %prlx_shape64, -8796714831421723037
-  %prlx_o0 = mul i64 %prlx_offset, -7046029288634856825
-  %prlx_place = add i64 %prlx_o0, %prlx_kind
-  %prlx_hash = call i64 @prlx_hash_value(i32 %prlx_value, i64 %prlx_place) nounwind
-  br i1 %prlx_halves, label %prlx_parted, label %prlx_whole
-
-prlx_whole:
-  %prlx_values = call i64 @prlx_hash_value(i32 %prlx_value, i64 %prlx_kind) nounwind
-  %prlx_low = and i32 %prlx_value, 2147483647
-  %prlx_bits = zext i32 %prlx_low to i64
-  %prlx_marks = call i64 @prlx_marks_of_4(i32 %prlx_value) nounwind
-  br label %prlx_add
-
-prlx_parted:
+prlx_fast:
+  %prlx_m = mul i64 %prlx_word, -4417276706812531889
+  %prlx_kind = mul i64 %prlx_shape, -8796714831421723037
+  %prlx_x = add i64 %prlx_m, %prlx_place
+  %prlx_placed = call i64 @prlx_fold(i64 %prlx_x) nounwind
   %prlx_kind2 = sub i64 %prlx_kind, 853314410866105542
   %prlx_a = and i32 %prlx_value, 65535
   %prlx_b = lshr i32 %prlx_value, 16
-  %prlx_va = call i64 @prlx_hash_value(i32 %prlx_a, i64 %prlx_kind2) nounwind
-  %prlx_vb = call i64 @prlx_hash_value(i32 %prlx_b, i64 %prlx_kind2) nounwind
-  %prlx_values2 = add i64 %prlx_va, %prlx_vb
-  %prlx_la = and i32 %prlx_value, 32767
-  %prlx_lb = and i32 %prlx_b, 32767
-  %prlx_l2 = add i32 %prlx_la, %prlx_lb
-  %prlx_bits2 = zext i32 %prlx_l2 to i64
-  %prlx_ma = call i64 @prlx_marks_of_2(i32 %prlx_a) nounwind
-  %prlx_mb = call i64 @prlx_marks_of_2(i32 %prlx_b) nounwind
-  %prlx_marks2 = add i64 %prlx_ma, %prlx_mb
-  br label %prlx_add
-
-prlx_add:
-  %prlx_values_all = phi i64 [ %prlx_values, %prlx_whole ], [ %prlx_values2, %prlx_parted ]
-  %prlx_bits_all = phi i64 [ %prlx_bits, %prlx_whole ], [ %prlx_bits2, %prlx_parted ]
-  %prlx_marks_all = phi i64 [ %prlx_marks, %prlx_whole ], [ %prlx_marks2, %prlx_parted ]
-  call void @prlx_add(ptr addrspace(1) %prlx_at, i64 %prlx_hash, i64 %prlx_values_all, i64 %prlx_bits_all, i64 %prlx_marks_all) nounwind
+  %prlx_a64 = zext i32 %prlx_a to i64
+  %prlx_b64 = zext i32 %prlx_b to i64
+  %prlx_ma = mul i64 %prlx_a64, -4417276706812531889
+  %prlx_mb = mul i64 %prlx_b64, -4417276706812531889
+  %prlx_ya = add i64 %prlx_ma, %prlx_kind2
+  %prlx_yb = add i64 %prlx_mb, %prlx_kind2
+  %prlx_va = call i64 @prlx_fold(i64 %prlx_ya) nounwind
+  %prlx_vb = call i64 @prlx_fold(i64 %prlx_yb) nounwind
+  %prlx_value1 = add i64 %prlx_va, %prlx_vb
+  %prlx_bit = add i64 %prlx_a64, %prlx_b64
+  %prlx_high = and i32 %prlx_value, -2147450880
+  %prlx_top = call i32 @llvm.ctpop.i32(i32 %prlx_high)
+  %prlx_low = and i32 %prlx_value, 2147450879
+  %prlx_over = add i32 %prlx_low, 67109888
+  %prlx_marked = and i32 %prlx_over, -2147450880
+  %prlx_special = call i32 @llvm.ctpop.i32(i32 %prlx_marked)
+  %prlx_hash1 = add i64 %prlx_hash, %prlx_placed
+  %prlx_values1 = add i64 %prlx_values, %prlx_value1
+  %prlx_bits1 = add i64 %prlx_bits, %prlx_bit
+  %prlx_tops1 = add i32 %prlx_tops, %prlx_top
+  %prlx_specials1 = add i32 %prlx_specials, %prlx_special
+  %prlx_count1 = add i32 %prlx_count, 1
   br label %prlx_end
 
 prlx_end:
-  ret void
+  %prlx_hash2 = phi i64 [ %prlx_hash, %prlx_begin ], [ %prlx_hash, %prlx_slow ], [ %prlx_hash1, %prlx_fast ]
+  %prlx_values2 = phi i64 [ %prlx_values, %prlx_begin ], [ %prlx_values, %prlx_slow ], [ %prlx_values1, %prlx_fast ]
+  %prlx_bits2 = phi i64 [ %prlx_bits, %prlx_begin ], [ %prlx_bits, %prlx_slow ], [ %prlx_bits1, %prlx_fast ]
+  %prlx_tops2 = phi i32 [ %prlx_tops, %prlx_begin ], [ %prlx_tops, %prlx_slow ], [ %prlx_tops1, %prlx_fast ]
+  %prlx_specials2 = phi i32 [ %prlx_specials, %prlx_begin ], [ %prlx_specials, %prlx_slow ], [ %prlx_specials1, %prlx_fast ]
+  %prlx_count2 = phi i32 [ %prlx_count, %prlx_begin ], [ %prlx_count, %prlx_slow ], [ %prlx_count1, %prlx_fast ]
+  %prlx_s0 = insertvalue { i64, i64, i64, i32, i32, i32 } poison, i64 %prlx_hash2, 0
+  %prlx_s1 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s0, i64 %prlx_values2, 1
+  %prlx_s2 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s1, i64 %prlx_bits2, 2
+  %prlx_s3 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s2, i32 %prlx_tops2, 3
+  %prlx_s4 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s3, i32 %prlx_specials2, 4
+  %prlx_s5 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s4, i32 %prlx_count2, 5
+  ret { i64, i64, i64, i32, i32, i32 } %prlx_s5
 }
 
-; As prlx_record_word, of two to four elements; the shape holds how many there are, times 2^16.
-define internal void @prlx_record_words(ptr addrspace(1) %prlx_arena, i32 %prlx_sum, i64 %prlx_offset, i32 %prlx_shapes, i32 %prlx_v0, i32 %prlx_v1, i32 %prlx_v2, i32 %prlx_v3) nounwind noinline {
+; As prlx_word, of an element of 2 bytes.
+define internal { i64, i64, i64, i32, i32, i32 } @prlx_half({ i64, i64, i64, i32, i32, i32 } %prlx_sum, i1 %prlx_does, i64 %prlx_place, i64 %prlx_shape, i32 %prlx_value) alwaysinline nounwind {
 prlx_begin:
-  %prlx_there = icmp ne ptr addrspace(1) %prlx_arena, null
-  br i1 %prlx_there, label %prlx_look, label %prlx_end
+  %prlx_hash = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 0
+  %prlx_values = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 1
+  %prlx_bits = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 2
+  %prlx_tops = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 3
+  %prlx_specials = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 4
+  %prlx_count = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 5
+  %prlx_word = zext i32 %prlx_value to i64
+  br i1 %prlx_does, label %prlx_fast, label %prlx_end
 
-prlx_look:
-  %prlx_magic = load i64, ptr addrspace(1) %prlx_arena, align 8
-  %prlx_ours = icmp eq i64 %prlx_magic, 3550334321859252816
-  br i1 %prlx_ours, label %prlx_which, label %prlx_end
-
-prlx_which:
-  %prlx_far = call i64 @prlx_find_sum(ptr addrspace(1) %prlx_arena, i32 %prlx_sum) nounwind
-  %prlx_has = icmp ne i64 %prlx_far, 0
-  br i1 %prlx_has, label %prlx_one, label %prlx_end
-
-prlx_one:
-  %prlx_at = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 %prlx_far
-  %prlx_width = call i32 @prlx_width(ptr addrspace(1) %prlx_arena, i32 %prlx_sum) nounwind
-  %prlx_halves = icmp eq i32 %prlx_width, 2
-  %prlx_count = lshr i32 %prlx_shapes, 16
-  %prlx_count64 = zext i32 %prlx_count to i64
-  %prlx_before = atomicrmw add ptr addrspace(1) %prlx_at, i64 %prlx_count64 syncscope("agent") monotonic
-  %prlx_shape = and i32 %prlx_shapes, 65535
-  %prlx_shape64 = zext i32 %prlx_shape to i64
-  %prlx_kind = mul i64 %prlx_shape64, -8796714831421723037
-  %prlx_o0 = mul i64 %prlx_offset, -7046029288634856825
-  %prlx_place0 = add i64 %prlx_o0, %prlx_kind
-  br label %prlx_loop
-
-prlx_loop:
-  %prlx_left = phi i32 [ %prlx_count, %prlx_one ], [ %prlx_left1, %prlx_next ]
-  %prlx_place = phi i64 [ %prlx_place0, %prlx_one ], [ %prlx_place1, %prlx_next ]
-  %prlx_v = phi i32 [ %prlx_v0, %prlx_one ], [ %prlx_w1, %prlx_next ]
-  %prlx_w1 = phi i32 [ %prlx_v1, %prlx_one ], [ %prlx_w2, %prlx_next ]
-  %prlx_w2 = phi i32 [ %prlx_v2, %prlx_one ], [ %prlx_v3, %prlx_next ]
-  %prlx_hash = phi i64 [ 0, %prlx_one ], [ %prlx_hash1, %prlx_next ]
-  %prlx_values = phi i64 [ 0, %prlx_one ], [ %prlx_values1, %prlx_next ]
-  %prlx_bits = phi i64 [ 0, %prlx_one ], [ %prlx_bits1, %prlx_next ]
-  %prlx_marks = phi i64 [ 0, %prlx_one ], [ %prlx_marks1, %prlx_next ]
-  %prlx_h = call i64 @prlx_hash_value(i32 %prlx_v, i64 %prlx_place) nounwind
-  %prlx_hash1 = add i64 %prlx_hash, %prlx_h
-  br i1 %prlx_halves, label %prlx_parted, label %prlx_whole
-
-prlx_whole:
-  %prlx_vw = call i64 @prlx_hash_value(i32 %prlx_v, i64 %prlx_kind) nounwind
-  %prlx_lw = and i32 %prlx_v, 2147483647
-  %prlx_mw = call i64 @prlx_marks_of_4(i32 %prlx_v) nounwind
-  br label %prlx_next
-
-prlx_parted:
-  %prlx_kind2 = sub i64 %prlx_kind, 853314410866105542
-  %prlx_a = and i32 %prlx_v, 65535
-  %prlx_b = lshr i32 %prlx_v, 16
-  %prlx_va = call i64 @prlx_hash_value(i32 %prlx_a, i64 %prlx_kind2) nounwind
-  %prlx_vb = call i64 @prlx_hash_value(i32 %prlx_b, i64 %prlx_kind2) nounwind
-  %prlx_vab = add i64 %prlx_va, %prlx_vb
-  %prlx_la = and i32 %prlx_v, 32767
-  %prlx_lb = and i32 %prlx_b, 32767
-  %prlx_lab = add i32 %prlx_la, %prlx_lb
-  %prlx_ma = call i64 @prlx_marks_of_2(i32 %prlx_a) nounwind
-  %prlx_mb = call i64 @prlx_marks_of_2(i32 %prlx_b) nounwind
-  %prlx_mab = add i64 %prlx_ma, %prlx_mb
-  br label %prlx_next
-
-prlx_next:
-  %prlx_value1 = phi i64 [ %prlx_vw, %prlx_whole ], [ %prlx_vab, %prlx_parted ]
-  %prlx_low1 = phi i32 [ %prlx_lw, %prlx_whole ], [ %prlx_lab, %prlx_parted ]
-  %prlx_mark1 = phi i64 [ %prlx_mw, %prlx_whole ], [ %prlx_mab, %prlx_parted ]
+prlx_fast:
+  %prlx_m = mul i64 %prlx_word, -4417276706812531889
+  %prlx_kind = mul i64 %prlx_shape, -8796714831421723037
+  %prlx_x = add i64 %prlx_m, %prlx_place
+  %prlx_placed = call i64 @prlx_fold(i64 %prlx_x) nounwind
+  %prlx_y = add i64 %prlx_m, %prlx_kind
+  %prlx_value1 = call i64 @prlx_fold(i64 %prlx_y) nounwind
+  %prlx_top = lshr i32 %prlx_value, 15
+  %prlx_low = and i32 %prlx_value, 32767
+  %prlx_over = add i32 %prlx_low, 1024
+  %prlx_special = lshr i32 %prlx_over, 15
+  %prlx_hash1 = add i64 %prlx_hash, %prlx_placed
   %prlx_values1 = add i64 %prlx_values, %prlx_value1
-  %prlx_low64 = zext i32 %prlx_low1 to i64
-  %prlx_bits1 = add i64 %prlx_bits, %prlx_low64
-  %prlx_marks1 = add i64 %prlx_marks, %prlx_mark1
-  %prlx_place1 = add i64 %prlx_place, 8709370992879675932
-  %prlx_left1 = sub i32 %prlx_left, 1
-  %prlx_more = icmp ne i32 %prlx_left1, 0
-  br i1 %prlx_more, label %prlx_loop, label %prlx_add
-
-prlx_add:
-  call void @prlx_add(ptr addrspace(1) %prlx_at, i64 %prlx_hash1, i64 %prlx_values1, i64 %prlx_bits1, i64 %prlx_marks1) nounwind
+  %prlx_bits1 = add i64 %prlx_bits, %prlx_word
+  %prlx_tops1 = add i32 %prlx_tops, %prlx_top
+  %prlx_specials1 = add i32 %prlx_specials, %prlx_special
+  %prlx_count1 = add i32 %prlx_count, 1
   br label %prlx_end
 
 prlx_end:
+  %prlx_hash2 = phi i64 [ %prlx_hash, %prlx_begin ], [ %prlx_hash1, %prlx_fast ]
+  %prlx_values2 = phi i64 [ %prlx_values, %prlx_begin ], [ %prlx_values1, %prlx_fast ]
+  %prlx_bits2 = phi i64 [ %prlx_bits, %prlx_begin ], [ %prlx_bits1, %prlx_fast ]
+  %prlx_tops2 = phi i32 [ %prlx_tops, %prlx_begin ], [ %prlx_tops1, %prlx_fast ]
+  %prlx_specials2 = phi i32 [ %prlx_specials, %prlx_begin ], [ %prlx_specials1, %prlx_fast ]
+  %prlx_count2 = phi i32 [ %prlx_count, %prlx_begin ], [ %prlx_count1, %prlx_fast ]
+  %prlx_s0 = insertvalue { i64, i64, i64, i32, i32, i32 } poison, i64 %prlx_hash2, 0
+  %prlx_s1 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s0, i64 %prlx_values2, 1
+  %prlx_s2 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s1, i64 %prlx_bits2, 2
+  %prlx_s3 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s2, i32 %prlx_tops2, 3
+  %prlx_s4 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s3, i32 %prlx_specials2, 4
+  %prlx_s5 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s4, i32 %prlx_count2, 5
+  ret { i64, i64, i64, i32, i32, i32 } %prlx_s5
+}
+
+; As prlx_word, of an element of 1 byte.
+define internal { i64, i64, i64, i32, i32, i32 } @prlx_byte({ i64, i64, i64, i32, i32, i32 } %prlx_sum, i1 %prlx_does, i64 %prlx_place, i64 %prlx_shape, i32 %prlx_value) alwaysinline nounwind {
+prlx_begin:
+  %prlx_hash = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 0
+  %prlx_values = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 1
+  %prlx_bits = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 2
+  %prlx_tops = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 3
+  %prlx_specials = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 4
+  %prlx_count = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 5
+  %prlx_word = zext i32 %prlx_value to i64
+  br i1 %prlx_does, label %prlx_fast, label %prlx_end
+
+prlx_fast:
+  %prlx_m = mul i64 %prlx_word, -4417276706812531889
+  %prlx_kind = mul i64 %prlx_shape, -8796714831421723037
+  %prlx_x = add i64 %prlx_m, %prlx_place
+  %prlx_placed = call i64 @prlx_fold(i64 %prlx_x) nounwind
+  %prlx_y = add i64 %prlx_m, %prlx_kind
+  %prlx_value1 = call i64 @prlx_fold(i64 %prlx_y) nounwind
+  %prlx_top = lshr i32 %prlx_value, 7
+  %prlx_hash1 = add i64 %prlx_hash, %prlx_placed
+  %prlx_values1 = add i64 %prlx_values, %prlx_value1
+  %prlx_bits1 = add i64 %prlx_bits, %prlx_word
+  %prlx_tops1 = add i32 %prlx_tops, %prlx_top
+  %prlx_specials1 = add i32 %prlx_specials, 0
+  %prlx_count1 = add i32 %prlx_count, 1
+  br label %prlx_end
+
+prlx_end:
+  %prlx_hash2 = phi i64 [ %prlx_hash, %prlx_begin ], [ %prlx_hash1, %prlx_fast ]
+  %prlx_values2 = phi i64 [ %prlx_values, %prlx_begin ], [ %prlx_values1, %prlx_fast ]
+  %prlx_bits2 = phi i64 [ %prlx_bits, %prlx_begin ], [ %prlx_bits1, %prlx_fast ]
+  %prlx_tops2 = phi i32 [ %prlx_tops, %prlx_begin ], [ %prlx_tops1, %prlx_fast ]
+  %prlx_specials2 = phi i32 [ %prlx_specials, %prlx_begin ], [ %prlx_specials1, %prlx_fast ]
+  %prlx_count2 = phi i32 [ %prlx_count, %prlx_begin ], [ %prlx_count1, %prlx_fast ]
+  %prlx_s0 = insertvalue { i64, i64, i64, i32, i32, i32 } poison, i64 %prlx_hash2, 0
+  %prlx_s1 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s0, i64 %prlx_values2, 1
+  %prlx_s2 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s1, i64 %prlx_bits2, 2
+  %prlx_s3 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s2, i32 %prlx_tops2, 3
+  %prlx_s4 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s3, i32 %prlx_specials2, 4
+  %prlx_s5 = insertvalue { i64, i64, i64, i32, i32, i32 } %prlx_s4, i32 %prlx_count2, 5
+  ret { i64, i64, i64, i32, i32, i32 } %prlx_s5
+}
+
+; An element of 4 bytes that is added at once, for kernels that did not expect it.
+define internal void @prlx_record_word(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_slot, i64 %prlx_place, i64 %prlx_shape, i32 %prlx_value) nounwind noinline {
+prlx_begin:
+  %prlx_sum = call { i64, i64, i64, i32, i32, i32 } @prlx_word({ i64, i64, i64, i32, i32, i32 } zeroinitializer, i1 true, i64 %prlx_place, i64 %prlx_shape, i32 %prlx_value, ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_slot, i1 false) nounwind
+  call void @prlx_add_sums(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_slot, { i64, i64, i64, i32, i32, i32 } %prlx_sum, i64 2147483648) nounwind
   ret void
 }
 
-; As prlx_record_words, of one to four elements of 1 or 2 bytes.
-define internal void @prlx_record_narrow(ptr addrspace(1) %prlx_arena, i32 %prlx_sum, i64 %prlx_offset, i32 %prlx_shapes, i32 %prlx_v0, i32 %prlx_v1, i32 %prlx_v2, i32 %prlx_v3) nounwind noinline {
+; Likewise two of 2 bytes.
+define internal void @prlx_record_pair(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_slot, i64 %prlx_place, i64 %prlx_shape, i32 %prlx_value) nounwind noinline {
 prlx_begin:
-  %prlx_there = icmp ne ptr addrspace(1) %prlx_arena, null
+  %prlx_sum = call { i64, i64, i64, i32, i32, i32 } @prlx_pair({ i64, i64, i64, i32, i32, i32 } zeroinitializer, i1 true, i64 %prlx_place, i64 %prlx_shape, i32 %prlx_value, ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_slot, i1 true) nounwind
+  call void @prlx_add_sums(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_slot, { i64, i64, i64, i32, i32, i32 } %prlx_sum, i64 32768) nounwind
+  ret void
+}
+
+; What the place of an element adds to its hash.
+define internal i64 @prlx_place(i64 %prlx_offset, i64 %prlx_shape) alwaysinline nounwind {
+prlx_begin:
+  %prlx_o = mul i64 %prlx_offset, -7046029288634856825
+  %prlx_kind = mul i64 %prlx_shape, -8796714831421723037
+  %prlx_place = add i64 %prlx_o, %prlx_kind
+  ret i64 %prlx_place
+}
+
+; Whether the elements of the array of a sum have 2 bytes.
+define internal i1 @prlx_halves(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_slot) alwaysinline nounwind {
+prlx_begin:
+  %prlx_there = icmp ne ptr addrspace(1) %prlx_entry, null
   br i1 %prlx_there, label %prlx_look, label %prlx_end
 
 prlx_look:
-  %prlx_magic = load i64, ptr addrspace(1) %prlx_arena, align 8
-  %prlx_ours = icmp eq i64 %prlx_magic, 3550334321859252816
-  br i1 %prlx_ours, label %prlx_which, label %prlx_end
+  %prlx_prow = getelementptr i8, ptr addrspace(1) %prlx_entry, i64 56
+  %prlx_row = load ptr addrspace(1), ptr addrspace(1) %prlx_prow, align 8
+  %prlx_has = icmp ne ptr addrspace(1) %prlx_row, null
+  br i1 %prlx_has, label %prlx_measure, label %prlx_end
 
-prlx_which:
-  %prlx_far = call i64 @prlx_find_sum(ptr addrspace(1) %prlx_arena, i32 %prlx_sum) nounwind
-  %prlx_has = icmp ne i64 %prlx_far, 0
-  br i1 %prlx_has, label %prlx_one, label %prlx_end
+prlx_measure:
+  %prlx_width = call i32 @prlx_width(ptr addrspace(1) %prlx_arena, i32 %prlx_slot) nounwind
+  br label %prlx_end
 
-prlx_one:
-  %prlx_at = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 %prlx_far
-  %prlx_count = lshr i32 %prlx_shapes, 16
-  %prlx_count64 = zext i32 %prlx_count to i64
-  %prlx_before = atomicrmw add ptr addrspace(1) %prlx_at, i64 %prlx_count64 syncscope("agent") monotonic
-  %prlx_shape = and i32 %prlx_shapes, 65535
-  %prlx_bytes = and i32 %prlx_shapes, 255
-  %prlx_bytes64 = zext i32 %prlx_bytes to i64
-  %prlx_step = mul i64 %prlx_bytes64, -7046029288634856825
-  %prlx_shape64 = zext i32 %prlx_shape to i64
-  %prlx_kind = mul i64 %prlx_shape64, -8796714831421723037
-  %prlx_o0 = mul i64 %prlx_offset, -7046029288634856825
-  %prlx_place0 = add i64 %prlx_o0, %prlx_kind
-  %prlx_is2 = icmp eq i32 %prlx_bytes, 2
-  br label %prlx_loop
+prlx_end:
+  %prlx_bytes = phi i32 [ 0, %prlx_begin ], [ 0, %prlx_look ], [ %prlx_width, %prlx_measure ]
+  %prlx_halves = icmp eq i32 %prlx_bytes, 2
+  ret i1 %prlx_halves
+}
 
-prlx_loop:
-  %prlx_left = phi i32 [ %prlx_count, %prlx_one ], [ %prlx_left1, %prlx_next ]
-  %prlx_place = phi i64 [ %prlx_place0, %prlx_one ], [ %prlx_place1, %prlx_next ]
-  %prlx_v = phi i32 [ %prlx_v0, %prlx_one ], [ %prlx_w1, %prlx_next ]
-  %prlx_w1 = phi i32 [ %prlx_v1, %prlx_one ], [ %prlx_w2, %prlx_next ]
-  %prlx_w2 = phi i32 [ %prlx_v2, %prlx_one ], [ %prlx_v3, %prlx_next ]
-  %prlx_hash = phi i64 [ 0, %prlx_one ], [ %prlx_hash1, %prlx_next ]
-  %prlx_values = phi i64 [ 0, %prlx_one ], [ %prlx_values1, %prlx_next ]
-  %prlx_bits = phi i64 [ 0, %prlx_one ], [ %prlx_bits1, %prlx_next ]
-  %prlx_marks = phi i64 [ 0, %prlx_one ], [ %prlx_marks1, %prlx_next ]
-  %prlx_h = call i64 @prlx_hash_value(i32 %prlx_v, i64 %prlx_place) nounwind
-  %prlx_hash1 = add i64 %prlx_hash, %prlx_h
-  %prlx_value1 = call i64 @prlx_hash_value(i32 %prlx_v, i64 %prlx_kind) nounwind
-  %prlx_values1 = add i64 %prlx_values, %prlx_value1
-  br i1 %prlx_is2, label %prlx_of_2, label %prlx_of_1
+; Adds what a lane kept to itself to a sum of its warp: one atomic for each number. Each top bit is worth so much, as a power of 2.
+define internal void @prlx_add_sums(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_slot, { i64, i64, i64, i32, i32, i32 } %prlx_sum, i64 %prlx_worth) alwaysinline nounwind {
+prlx_begin:
+  %prlx_count = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 5
+  %prlx_some = icmp ne i32 %prlx_count, 0
+  %prlx_there = icmp ne ptr addrspace(1) %prlx_entry, null
+  %prlx_go = and i1 %prlx_some, %prlx_there
+  br i1 %prlx_go, label %prlx_look, label %prlx_end
 
-prlx_of_2:
-  %prlx_low2 = and i32 %prlx_v, 32767
-  %prlx_mark2 = call i64 @prlx_marks_of_2(i32 %prlx_v) nounwind
-  br label %prlx_next
-
-prlx_of_1:
-  %prlx_low1 = and i32 %prlx_v, 127
-  %prlx_top1 = lshr i32 %prlx_v, 7
-  %prlx_mark1 = zext i32 %prlx_top1 to i64
-  br label %prlx_next
-
-prlx_next:
-  %prlx_low = phi i32 [ %prlx_low2, %prlx_of_2 ], [ %prlx_low1, %prlx_of_1 ]
-  %prlx_mark = phi i64 [ %prlx_mark2, %prlx_of_2 ], [ %prlx_mark1, %prlx_of_1 ]
-  %prlx_low64 = zext i32 %prlx_low to i64
-  %prlx_bits1 = add i64 %prlx_bits, %prlx_low64
-  %prlx_marks1 = add i64 %prlx_marks, %prlx_mark
-  %prlx_place1 = add i64 %prlx_place, %prlx_step
-  %prlx_left1 = sub i32 %prlx_left, 1
-  %prlx_more = icmp ne i32 %prlx_left1, 0
-  br i1 %prlx_more, label %prlx_loop, label %prlx_add
+prlx_look:
+  %prlx_prow = getelementptr i8, ptr addrspace(1) %prlx_entry, i64 56
+  %prlx_row = load ptr addrspace(1), ptr addrspace(1) %prlx_prow, align 8
+  %prlx_has = icmp ne ptr addrspace(1) %prlx_row, null
+  br i1 %prlx_has, label %prlx_add, label %prlx_lost
 
 prlx_add:
-  call void @prlx_add(ptr addrspace(1) %prlx_at, i64 %prlx_hash1, i64 %prlx_values1, i64 %prlx_bits1, i64 %prlx_marks1) nounwind
+  %prlx_slot64 = zext i32 %prlx_slot to i64
+  %prlx_far = mul i64 %prlx_slot64, 40
+  %prlx_at = getelementptr i8, ptr addrspace(1) %prlx_row, i64 %prlx_far
+  %prlx_hash = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 0
+  %prlx_values = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 1
+  %prlx_bits = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 2
+  %prlx_tops = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 3
+  %prlx_specials = extractvalue { i64, i64, i64, i32, i32, i32 } %prlx_sum, 4
+  %prlx_count64 = zext i32 %prlx_count to i64
+  %prlx_before0 = atomicrmw add ptr addrspace(1) %prlx_at, i64 %prlx_count64 syncscope("agent") monotonic
+  %prlx_p1 = getelementptr i8, ptr addrspace(1) %prlx_at, i64 8
+  %prlx_before1 = atomicrmw add ptr addrspace(1) %prlx_p1, i64 %prlx_hash syncscope("agent") monotonic
+  %prlx_p2 = getelementptr i8, ptr addrspace(1) %prlx_at, i64 16
+  %prlx_before2 = atomicrmw add ptr addrspace(1) %prlx_p2, i64 %prlx_values syncscope("agent") monotonic
+  %prlx_tops64 = zext i32 %prlx_tops to i64
+  %prlx_above = mul i64 %prlx_tops64, %prlx_worth
+  %prlx_lows = sub i64 %prlx_bits, %prlx_above
+  %prlx_p3 = getelementptr i8, ptr addrspace(1) %prlx_at, i64 24
+  %prlx_before3 = atomicrmw add ptr addrspace(1) %prlx_p3, i64 %prlx_lows syncscope("agent") monotonic
+  %prlx_p4 = getelementptr i8, ptr addrspace(1) %prlx_at, i64 32
+  %prlx_before4 = atomicrmw add ptr addrspace(1) %prlx_p4, i32 %prlx_tops syncscope("agent") monotonic
+  %prlx_p5 = getelementptr i8, ptr addrspace(1) %prlx_at, i64 36
+  %prlx_before5 = atomicrmw add ptr addrspace(1) %prlx_p5, i32 %prlx_specials syncscope("agent") monotonic
+  br label %prlx_end
+
+prlx_lost:
+  call void @prlx_lose(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_count) nounwind
   br label %prlx_end
 
 prlx_end:
@@ -569,14 +592,29 @@ prlx_end:
 }
 
 ; An event of the lanes that store.
-define internal void @prlx_record_access(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i1 %prlx_does, i64 %prlx_value) convergent nounwind noinline {
+define internal void @prlx_record_access(ptr addrspace(1) %prlx_entry, i32 %prlx_site, i1 %prlx_does, i64 %prlx_value, ptr addrspace(1) %prlx_arena) convergent nounwind noinline {
 prlx_begin:
   br i1 %prlx_does, label %prlx_do, label %prlx_end
 
 prlx_do:
-  call void @prlx_record_decision(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i1 true, i64 %prlx_value) convergent nounwind
+  call void @prlx_record_decision(ptr addrspace(1) %prlx_entry, i32 %prlx_site, i1 true, i64 %prlx_value, ptr addrspace(1) %prlx_arena) convergent nounwind
   br label %prlx_end
 
 prlx_end:
   ret void
 }
+
+; And of a kernel that keeps counts and hashes alone.
+define internal void @prlx_digest_access(ptr addrspace(1) %prlx_entry, i32 %prlx_lower, i32 %prlx_site, i1 %prlx_does, i64 %prlx_value) alwaysinline convergent nounwind {
+prlx_begin:
+  br i1 %prlx_does, label %prlx_do, label %prlx_end
+
+prlx_do:
+  call void @prlx_digest_decision(ptr addrspace(1) %prlx_entry, i32 %prlx_lower, i32 %prlx_site, i1 true, i64 %prlx_value) convergent nounwind
+  br label %prlx_end
+
+prlx_end:
+  ret void
+}
+
+declare i32 @llvm.ctpop.i32(i32)

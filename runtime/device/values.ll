@@ -2,7 +2,7 @@
 
 ; What the operands of an event are kept under: the number that it is kept as, 0 where they are not kept. Where a depth is asked for, a warp
 ; keeps them at the first visits of each site.
-define internal i64 @prlx_open_operands(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_kept_as) nounwind noinline {
+define internal i64 @prlx_open_operands(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_site, i64 %prlx_kept_as) nounwind noinline {
 prlx_begin:
   %prlx_proom = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 232
   %prlx_room = load i64, ptr addrspace(1) %prlx_proom, align 8
@@ -27,11 +27,9 @@ prlx_listed:
   br i1 %prlx_known, label %prlx_count, label %prlx_none
 
 prlx_count:
-  %prlx_pfirst = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 64
-  %prlx_first = load i64, ptr addrspace(1) %prlx_pfirst, align 8
   %prlx_pvisits = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 240
   %prlx_visits = load i64, ptr addrspace(1) %prlx_pvisits, align 8
-  %prlx_index = sub i64 %prlx_warp, %prlx_first
+  %prlx_index = call i64 @prlx_index(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry) nounwind
   %prlx_sites64 = zext i32 %prlx_sites to i64
   %prlx_site64 = zext i32 %prlx_site to i64
   %prlx_n0 = mul i64 %prlx_index, %prlx_sites64
@@ -48,17 +46,9 @@ prlx_none:
 }
 
 ; Where the lanes of an event write their operands, 0 nowhere: the next place of all warps, or of rings that of the warp.
-define internal i64 @prlx_claim_operands(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_token, i64 %prlx_active) nounwind noinline {
+define internal i64 @prlx_claim_operands(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_site, i64 %prlx_token, i64 %prlx_active) nounwind noinline {
 prlx_begin:
-  %prlx_pfirst = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 64
-  %prlx_first = load i64, ptr addrspace(1) %prlx_pfirst, align 8
-  %prlx_pwarps = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 32
-  %prlx_warps = load i64, ptr addrspace(1) %prlx_pwarps, align 8
-  %prlx_index = sub i64 %prlx_warp, %prlx_first
-  %prlx_inside = icmp ult i64 %prlx_index, %prlx_warps
-  br i1 %prlx_inside, label %prlx_look, label %prlx_none
-
-prlx_look:
+  %prlx_index = call i64 @prlx_index(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry) nounwind
   %prlx_proom = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 232
   %prlx_room = load i64, ptr addrspace(1) %prlx_proom, align 8
   %prlx_some = icmp ne i64 %prlx_room, 0
@@ -72,12 +62,7 @@ prlx_how:
   br i1 %prlx_turns, label %prlx_ring, label %prlx_next
 
 prlx_ring:
-  %prlx_pdirectory = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 24
-  %prlx_directory = load i64, ptr addrspace(1) %prlx_pdirectory, align 8
-  %prlx_e0 = shl i64 %prlx_index, 6
-  %prlx_e1 = add i64 %prlx_e0, %prlx_directory
-  %prlx_e2 = add i64 %prlx_e1, 48
-  %prlx_pturns = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 %prlx_e2
+  %prlx_pturns = getelementptr i8, ptr addrspace(1) %prlx_entry, i64 48
   %prlx_turn = atomicrmw add ptr addrspace(1) %prlx_pturns, i64 1 syncscope("agent") monotonic
   %prlx_turn32 = trunc i64 %prlx_turn to i32
   %prlx_room32 = trunc i64 %prlx_room to i32
@@ -124,13 +109,32 @@ prlx_none:
   ret i64 0
 }
 
+; An event that is opened for operands: its number among those that are kept, where its operands are, too.
+define internal i64 @prlx_open_event(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_site, i64 %prlx_active, i64 %prlx_taken, i64 %prlx_value) alwaysinline nounwind {
+prlx_begin:
+  %prlx_pmode = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 80
+  %prlx_mode = load i32, ptr addrspace(1) %prlx_pmode, align 4
+  %prlx_m0 = and i32 %prlx_mode, 8
+  %prlx_every = icmp ne i32 %prlx_m0, 0
+  br i1 %prlx_every, label %prlx_plain, label %prlx_number
+
+prlx_plain:
+  call void @prlx_keep_event(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_site, i64 %prlx_active, i64 %prlx_taken, i64 %prlx_value) nounwind
+  ret i64 0
+
+prlx_number:
+  %prlx_kept_as = call i64 @prlx_record_event(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_site, i64 %prlx_active, i64 %prlx_taken, i64 %prlx_value) nounwind
+  %prlx_opened = call i64 @prlx_open_operands(ptr addrspace(1) %prlx_arena, ptr addrspace(1) %prlx_entry, i32 %prlx_site, i64 %prlx_kept_as) nounwind
+  ret i64 %prlx_opened
+}
+
 ; An event of the lanes that store, which is opened for their operands; 0 for the others.
-define internal i64 @prlx_record_opening_access(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i1 %prlx_does, i64 %prlx_value) convergent nounwind noinline {
+define internal i64 @prlx_record_opening_access(ptr addrspace(1) %prlx_entry, i32 %prlx_site, i1 %prlx_does, i64 %prlx_value, ptr addrspace(1) %prlx_arena) convergent nounwind noinline {
 prlx_begin:
   br i1 %prlx_does, label %prlx_do, label %prlx_none
 
 prlx_do:
-  %prlx_token = call i64 @prlx_record_opening(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i1 true, i64 %prlx_value) convergent nounwind
+  %prlx_token = call i64 @prlx_record_opening(ptr addrspace(1) %prlx_entry, i32 %prlx_site, i1 true, i64 %prlx_value, ptr addrspace(1) %prlx_arena) convergent nounwind
   ret i64 %prlx_token
 
 prlx_none:

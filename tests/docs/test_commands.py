@@ -23,6 +23,7 @@ SHOWN = [
     "docs/stragglers.md",
     "docs/serving.md",
     "docs/laptop.md",
+    "docs/my-kernel.md",
     "docs/nccl.md",
     "docs/pictures.md",
     "docs/pytest.md",

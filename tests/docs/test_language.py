@@ -38,6 +38,21 @@ PHRASES = {
     r"\b(?:is|are) of --[a-z]": ("needs --watch", "--interval is of --watch"),
     r"\bhow-?manieth\b": ("which, from 0", "its how-manieth execution"),
     r"\bas (?:its|their|the) clocks? stands?\b": ("on the clock as recorded", "judged as their clocks stand"),
+    # Sentences that stopped readers.
+    r"\blooked for long at what\b": ("after spinning it yields", "until they have looked for long at what others may change"),
+    r"\bone in so many of (?:its|them|their)\b": ("at least 1/N of its own matches", "one in so many of its own meetings, too"),
+    r"\bwhatever the lot\b|\bby the lot\b": ("regardless of sampling", "kept whatever the lot said"),
+    r"\bshare their chance of\b": ("significance is divided over these keys", "they share their chance of being called one"),
+    r"\bwith the chance of one in\b": ("with probability 1/N", "with the chance of one in the number of runs"),
+    r"\bin one of so many places\b": ("too frequent to be", "stands in one of so many places where there could be one"),
+    r"\bcall of nothing that\b": ("the call's target is neither a symbol nor a register", "a call of nothing that has a name"),
+    r"\bnothing for nothing\b": ("None stays None", "with nothing for nothing"),
+    r"\bas far as it took longer than usual\b": (
+        "the part of a rank's late arrival that its own slower work explains", "as far as it took longer than usual itself"),
+    r"\bchain of what nobody waited\b": ("the critical path", "the line is the chain of what nobody waited for"),
+    r"\bfills no buffer\b": ("has its inputs and does not fill the send buffer", "the rank's GPU fills no buffer, though"),
+    r"\bA and B change places\b": ("say what is compared with what", "With runs of B alone, A and B change places"),
+    r"\b[Hh]ow manieth\b": ("which, from 0", "the how manieth pass"),
 }  # fmt: skip
 
 

@@ -20,9 +20,16 @@ FLAG = re.compile(r"(?<![\w(/{-])--[a-z][\w-]*")
 COMMAND = re.compile(r"\bprlx ([a-z][\w-]*)")
 # Flags of other programs that our texts name, those of scripts that the simulator runs among them.
 OTHERS = {
-    "--logdir", "--prlx-update-golden", "--force-reinstall", "--slip", "--steps", "--before", "--equal",
-    "--cuda-include-ptx", "--run",  # clang, and the process of a device
-}  # fmt: skip
+    "--logdir",
+    "--prlx-update-golden",
+    "--force-reinstall",
+    "--slip",
+    "--steps",
+    "--before",
+    "--equal",
+    "--cuda-include-ptx",
+    "--run",  # of the process of a device
+}
 # Pages about another tool's flags: they say which of them are refused.
 ABOUT_OTHERS = {"docs/compat.md", "CHANGELOG.md"}
 COMMANDS: dict[str, Command] = {name: _table.load(name) for name in _table.COMMANDS}

@@ -87,7 +87,7 @@ def jobs() -> dict[str, list[str]]:
 
 
 def asked(folder: str, clocks: str) -> list[str]:
-    """What can be asked of combine besides: every naming, policy and source of clocks, repairs, explanations, who was late."""
+    """What else can be asked of combine: every naming, policy and source of clocks, repairs, explanations, who was late."""
     xspaces, texts = f"{folder}/node*.xplane.pb", f"{folder}/node*.trace.json.gz"
     said = "'reference = \"node0\"\n[nodes.node1]\noffset_ns = 1000000\nbound_ns = 500\n'"
     schemes = [

@@ -1,4 +1,4 @@
-"""Makes the kernel that core/simulator/simulation tests the recorder with, in its testdata; run it when runtime/device changes.
+"""Makes the kernels that core/simulator/simulation tests the recorder with, in its testdata; run it when runtime/device changes.
 
 PYTHONPATH=build/triton/3.9.0 python make_decides.py ../../core/simulator/simulation/testdata
 """
@@ -42,16 +42,20 @@ def placed(text: str) -> str:
     return re.sub(r'"[^"]*/triton/language/', '"/triton/language/', text)
 
 
-def main() -> None:
-    folder = Path(sys.argv[1])
+def write(folder: Path, name: str, **mode: str) -> None:
     x, idx, out = np.zeros(300, np.float32), np.zeros(4, np.int32), np.zeros(64, np.float32)
-    with prlx.enable(device="simulator", capture="instrumented", progress=False):
+    with prlx.enable(device="simulator", capture="instrumented", progress=False, **mode):
         made = decides.warmup(x, idx, out, 300, BLOCK=64, grid=(3,), num_warps=2)
     ptx = made.asm["ptx"].partition("\t.section\t.debug")[0]
     lines = [line for line in ptx.splitlines() if not line.startswith("//")]
-    (folder / "decides.ptx").write_text(placed("\n".join(lines) + "\n"))
+    (folder / f"{name}.ptx").write_text(placed("\n".join(lines) + "\n"))
     table = placed(zlib.decompress(base64.b64decode(made.metadata.prlx_table)).decode())
-    (folder / "decides.table").write_text(base64.b64encode(zlib.compress(table.encode(), 9)).decode() + "\n")
+    (folder / f"{name}.table").write_text(base64.b64encode(zlib.compress(table.encode(), 9)).decode() + "\n")
+
+
+def main() -> None:
+    write(Path(sys.argv[1]), "decides")
+    write(Path(sys.argv[1]), "digests", mode="digest")
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ def main() -> None:
             "case": name,
             "sites": clean.total(),
             "gone": [[kind, line.rpartition("/")[2]] for kind, line, _ in gone.elements()],
-            "recorder": sum(n for (_, line, _), n in own.items() if ":prlx_record" in line),
+            "recorder": (own - clean).total(),
         }
         print(json.dumps(row), flush=True)
 

@@ -2,11 +2,13 @@
 
 PYTHONPATH=build/triton/3.9.0 python run_cost.py DIRECTORY [NAME...]
 
+Without names it goes through the whole corpus, prints rows of some kernels, and then the geometric mean and the worst of all of them.
 Instructions are those that the simulator executes, registers what Triton's assembler says for sm_90. Needs no GPU.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from pathlib import Path
@@ -19,7 +21,7 @@ import prlx
 from prlx import _core
 
 warnings.filterwarnings("ignore", message="TRITON_DEFAULT_FP_FUSION")
-NAMES = ("add", "softmax", "layernorm", "atomics", "histogram", "matmul", "flash")
+SHOWN = ("add", "softmax", "layernorm", "atomics", "histogram", "matmul", "flash")
 MODES: dict[str, dict[str, Any]] = {
     "digest": {"mode": "digest"},
     "control-flow": {},
@@ -55,21 +57,37 @@ def main() -> None:
     from triton._C.libtriton import llvm
 
     llvm.init_targets()
-    folder, names = Path(sys.argv[1]), sys.argv[2:] or NAMES
+    folder, names = Path(sys.argv[1]), sys.argv[2:]
     folder.mkdir(parents=True, exist_ok=True)
     print(f"| kernel | instructions | {' | '.join(f'`{mode}`' for mode in MODES)} | registers | spilled bytes |")
     print("|---" * (len(MODES) + 4) + "|")
-    for name in names:
+    factors: dict[str, list[float]] = {}
+    needs: dict[str, tuple[int, int, int]] = {}
+    for name in names or CASES:
         case = CASES[name]
         clean = executed(case, folder / "a.prlx")
         made = [executed(case, folder / "b.prlx", capture="instrumented", **options) for options in MODES.values()]
         with prlx.enable(device="simulator", progress=False):
             before, after = registers(case, 1 << 30)
-        times = " | ".join(f"{n / clean:.1f}x" for n in made)
+        factors[name] = [n / clean for n in made]
         spills = after["spills"] - before["spills"]
-        print(
-            f"| `{name}` | {clean:,} | {times} | {before['registers']} -> {after['registers']} | {spills} |", flush=True
-        )
+        needs[name] = before["registers"], after["registers"], spills
+        if names or name in SHOWN:
+            times = " | ".join(f"{n:.1f}x" for n in factors[name])
+            print(
+                f"| `{name}` | {clean:,} | {times} | {before['registers']} -> {after['registers']} | {spills} |",
+                flush=True,
+            )
+    means = [math.exp(sum(map(math.log, column)) / len(column)) for column in zip(*factors.values(), strict=True)]
+    worst = [max(factors, key=lambda name, k=k: factors[name][k]) for k in range(len(MODES))]
+    more = max(needs, key=lambda name: needs[name][1] - needs[name][0])
+    print(f"\n{len(factors)} kernels")
+    for k, mode in enumerate(MODES):
+        print(f"{mode}: geometric mean {means[k]:.2f}x, worst {factors[worst[k]][k]:.2f}x ({worst[k]})")
+    print(
+        f"registers: {sum(n[1] for n in needs.values())} together, {sum(n[0] for n in needs.values())} clean; "
+        f"at most {needs[more][1] - needs[more][0]} more ({more}); spilled bytes more: {sum(n[2] for n in needs.values())}"
+    )
 
 
 if __name__ == "__main__":

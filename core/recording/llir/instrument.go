@@ -19,6 +19,7 @@ type Options struct {
 	Atomics  bool // likewise for each atomic
 	Barriers bool // and for each barrier of a block
 	Values   bool // the operands of every lane beside each event that has some
+	Digest   bool // counts and hashes of events alone are kept
 }
 
 // Result is a module that records.
@@ -94,6 +95,7 @@ func (m *module) instrument(o Options) (*Result, error) {
 	var edits []edit
 	left, crowded := []string{}, 0
 	var sums slots
+	var recording []recorded
 	for _, f := range m.Functions {
 		if !o.Filter.Kernel(f.Name) && f.Kernel {
 			continue
@@ -112,8 +114,12 @@ func (m *module) instrument(o Options) (*Result, error) {
 		}
 		r.Functions++
 		s.slots(before, &sums)
-		edits = m.open(edits, f)
-		edits = m.calls(edits, s.points[before:], before, scratch)
+		recording = append(recording, recorded{f, scratch, before, len(s.points)})
+	}
+	for _, one := range recording {
+		edits = m.open(edits, one.f)
+		edits = append(edits, one.f.enter(m, one.scratch, sums.needed(), o.Digest))
+		edits = m.calls(edits, s.points[one.from:one.to], one.from, caller{one.scratch, o.Digest})
 	}
 	if len(left) > 0 {
 		r.Warning = "not recorded, for they have no scratch parameter: " + strings.Join(left, ", ")
@@ -129,7 +135,7 @@ func (m *module) instrument(o Options) (*Result, error) {
 		observe.Resolve(s.sites[i].Operands, func(int) site.Key { return 0 })
 	}
 	r.Sites, r.Types, r.Sums, r.Sought, r.Unseen = s.sites, s.types, sums.known, sums.sought, s.unseen
-	r.Text = apply(m.text, edits) + recorder.text(m, s.points)
+	r.Text = apply(m.text, edits) + recorder.text(m, s.points, o.Digest)
 	return r, m.verify(r.Text)
 }
 
@@ -150,6 +156,7 @@ func (s *found) slots(from int, sums *slots) {
 	for i := from; i < len(s.points); i++ {
 		if a := s.points[i].access; a != nil {
 			a.slot = sums.of(uint32(i), &s.sites[i], int32(s.points[i].f.argumentOf(a.pointer.name)), a.operation == operations["cas"])
+			a.pairs = s.points[i].f.paired(a)
 		}
 	}
 }
@@ -210,44 +217,120 @@ func openGroup(line string) string {
 	return line
 }
 
-// calls inserts a call at each point of a function.
-func (m *module) calls(edits []edit, points []point, first int, scratch string) []edit {
+// recorded is a function that records: the points from one number to another are in it.
+type recorded struct {
+	f        *function
+	scratch  string
+	from, to int
+}
+
+// The names that a kernel has for what it asks where it begins: the entry of its warp, and for digests which lanes are below.
+const (
+	entryName = "%" + ours + "entry"
+	lowerName = "%" + ours + "lower"
+)
+
+// enter asks who the warp is, behind what the function allocates.
+func (f *function) enter(m *module, scratch string, needed int, digest bool) edit {
+	first := 0
+	for first+1 < len(f.Insts) && f.Insts[first].Op == "alloca" {
+		first++
+	}
+	at := m.lines[f.Insts[first].line].from
+	debug := ""
+	for i := range f.Insts {
+		if n := f.Insts[i].Debug; n >= 0 {
+			debug = ", !dbg !" + itoa(n)
+			break
+		}
+	}
+	text := "  " + entryName + " = call ptr addrspace(1) @prlx_enter(ptr addrspace(1) " + scratch + ", i32 " + itoa(int32(needed)) + ")" + debug + "\n"
+	if digest {
+		text += "  " + lowerName + " = call i32 @prlx_lower(ptr addrspace(1) " + entryName + ")" + debug + "\n"
+	}
+	return edit{span{at, at}, text}
+}
+
+// caller writes what calls of the recorder have in common.
+type caller struct {
+	scratch string
+	digest  bool
+}
+
+// begin is what a call of an event begins with.
+func (c caller) begin(number string) string {
+	if c.digest {
+		return "ptr addrspace(1) " + entryName + ", i32 " + lowerName + ", i32 " + number
+	}
+	return "ptr addrspace(1) " + entryName + ", i32 " + number
+}
+
+// end is what it ends with.
+func (c caller) end() string {
+	if c.digest {
+		return ")"
+	}
+	return ", ptr addrspace(1) " + c.scratch + ")"
+}
+
+// name is that of a function of the recorder.
+func (c caller) name(what string) string {
+	if c.digest {
+		return ours + "digest_" + what
+	}
+	return ours + "record_" + what
+}
+
+// calls inserts a call at each point of a function, and what adds to sums.
+func (m *module) calls(edits []edit, points []point, first int, c caller) []edit {
+	groups := grouped(points)
 	for i := range points {
 		p := &points[i]
-		debug := ""
-		if p.debug >= 0 {
-			debug = ", !dbg !" + itoa(p.debug)
-		}
-		if p.access != nil {
-			at := m.lines[p.f.Insts[p.at].line].from
-			edits = append(edits, edit{span{at, at}, p.storeCalls(int32(first+i), scratch, debug)})
-			continue
-		}
 		at := m.lines[p.f.Insts[p.at].line].from
-		edits = append(edits, edit{span{at, at}, p.decisionCalls(itoa(int32(first+i)), scratch, debug)})
+		text := ""
+		if p.access != nil {
+			text = p.accessCalls(int32(first+i), c)
+			if len(groups[i]) > 0 {
+				text += sumCalls(points, groups[i], first, c)
+			}
+		} else {
+			text = p.decisionCalls(itoa(int32(first+i)), c)
+		}
+		edits = append(edits, edit{span{at, at}, text})
 	}
 	return edits
 }
 
+// debugging is the attachment that says where a point is.
+func (p *point) debugging() string {
+	if p.debug < 0 {
+		return ""
+	}
+	return ", !dbg !" + itoa(p.debug)
+}
+
 // decisionCalls are those at a branch, a switch or a predicate.
-func (p *point) decisionCalls(number, scratch, debug string) string {
-	l := &lines{number: number, debug: debug}
+func (p *point) decisionCalls(number string, c caller) string {
+	l := &lines{number: number, debug: p.debugging(), caller: c}
 	value := "0"
 	if p.value != "" {
 		value = p.operandBits(l, p.value)
 	}
-	begin := "ptr addrspace(1) " + scratch + ", i32 " + number
+	begin, end := c.begin(number), c.end()
 	switch {
 	case p.operands && p.kind == site.Switch:
 		along := l.value("call i1 @prlx_goes_along(i64 " + value + ")")
-		l.operands(begin, l.value("call i64 @prlx_record_opening("+begin+", i1 "+along+", i64 "+value+")"), value, "0")
+		l.operands(begin, l.value("call i64 @prlx_record_opening("+begin+", i1 "+along+", i64 "+value+end), value, "0")
 	case p.operands:
 		other := p.operandBits(l, p.other)
-		l.operands(begin, l.value("call i64 @prlx_record_opening("+begin+", i1 "+p.condition+", i64 "+value+")"), value, other)
+		l.operands(begin, l.value("call i64 @prlx_record_opening("+begin+", i1 "+p.condition+", i64 "+value+end), value, other)
+	case p.kind == site.Switch && c.digest:
+		along := l.value("call i1 @prlx_goes_along(i64 " + value + ")")
+		l.call(c.name("decision") + "(" + begin + ", i1 " + along + ", i64 " + value + end)
 	case p.kind == site.Switch:
-		l.call("prlx_record_choice(" + begin + ", i64 " + value + ")")
+		l.call(c.name("choice") + "(" + begin + ", i64 " + value + end)
 	default:
-		l.call("prlx_record_decision(" + begin + ", i1 " + p.condition + ", i64 " + value + ")")
+		l.call(c.name("decision") + "(" + begin + ", i1 " + p.condition + ", i64 " + value + end)
 	}
 	return l.b.String()
 }
@@ -339,13 +422,18 @@ func (r *recorder) need(needed map[string]bool, name string) {
 }
 
 // text is what a module gets at its end: the functions that its calls need, and declarations that it does not have.
-func (r *recorder) text(m *module, points []point) string {
+func (r *recorder) text(m *module, points []point, digest bool) string {
+	c := caller{digest: digest}
 	needed := map[string]bool{}
+	r.need(needed, "prlx_enter")
+	if digest {
+		r.need(needed, "prlx_lower")
+	}
 	for i := range points {
 		p := &points[i]
 		if p.access != nil {
-			for from := 0; from < len(p.access.values); from += 4 {
-				r.need(needed, p.access.recorder(min(4, len(p.access.values)-from)))
+			for _, name := range p.access.recorders() {
+				r.need(needed, name)
 			}
 		}
 		switch {
@@ -357,12 +445,15 @@ func (r *recorder) text(m *module, points []point) string {
 				r.need(needed, "prlx_goes_along")
 			}
 		case p.access != nil && p.event:
-			r.need(needed, "prlx_record_access")
+			r.need(needed, c.name("access"))
 		case p.access != nil:
+		case p.kind == site.Switch && digest:
+			r.need(needed, "prlx_goes_along")
+			r.need(needed, c.name("decision"))
 		case p.kind == site.Switch:
-			r.need(needed, "prlx_record_choice")
+			r.need(needed, c.name("choice"))
 		default:
-			r.need(needed, "prlx_record_decision")
+			r.need(needed, c.name("decision"))
 		}
 	}
 	var b strings.Builder

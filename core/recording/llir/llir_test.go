@@ -124,9 +124,9 @@ func TestOnlyCallsOfTheRecorderAreInserted(t *testing.T) {
 		t.Errorf("the rest of the text is not what it was:\n%s", got)
 	}
 	for _, line := range []string{
-		"  %prlx_v0.0 = zext i32 %6 to i64, !dbg !8\n  call void @prlx_record_decision(ptr addrspace(1) %4, i32 0, i1 %7, i64 %prlx_v0.0), !dbg !8\n  br i1 %7,",
+		"  %prlx_v0.0 = zext i32 %6 to i64, !dbg !8\n  call void @prlx_record_decision(ptr addrspace(1) %prlx_entry, i32 0, i1 %7, i64 %prlx_v0.0, ptr addrspace(1) %4), !dbg !8\n  br i1 %7,",
 		"  %prlx_v2.0 = bitcast float %2 to i32, !dbg !10\n  %prlx_v2.1 = zext i32 %prlx_v2.0 to i64, !dbg !10\n",
-		"  call void @prlx_record_choice(ptr addrspace(1) %4, i32 3, i64 %prlx_v3.0), !dbg !8\n  switch i32 %12,",
+		"  call void @prlx_record_choice(ptr addrspace(1) %prlx_entry, i32 3, i64 %prlx_v3.0, ptr addrspace(1) %4), !dbg !8\n  switch i32 %12,",
 	} {
 		if !strings.Contains(r.Text, line) {
 			t.Errorf("there is no\n%s\nin\n%s", line, r.Text)
@@ -243,9 +243,9 @@ func TestVerifyNoticesWhatIsWrong(t *testing.T) {
 	for name, change := range map[string][2]string{
 		"an instruction is gone":     {"  %12 = add i32 %8, 1, !dbg !10\n", ""},
 		"an instruction is changed":  {"fcmp olt", "fcmp ogt"},
-		"a name that does not exist": {"i64 %prlx_v0.0)", "i64 %prlx_v99)"},
-		"a callee without body":      {"call void @prlx_record_choice(ptr addrspace(1) %4", "call void @prlx_record_switch(ptr addrspace(1) %4"},
-		"a call before a phi":        {"  %8 = phi", "  call void @prlx_record_decision(ptr addrspace(1) %4, i32 0, i1 true, i64 0)\n  %8 = phi"},
+		"a name that does not exist": {"i64 %prlx_v0.0, ptr", "i64 %prlx_v99, ptr"},
+		"a callee without body":      {"call void @prlx_record_choice(", "call void @prlx_record_switch("},
+		"a call before a phi":        {"  %8 = phi", "  call void @prlx_record_decision(ptr addrspace(1) %prlx_entry, i32 0, i1 true, i64 0, ptr addrspace(1) %4)\n  %8 = phi"},
 		"a block is renamed":         {"\n.lr.ph:", "\n.lr.pi:"},
 		"another function":           {"@k(", "@l("},
 		"one parameter less":         {"i32 %1, float %2, ", "i32 %1, "},

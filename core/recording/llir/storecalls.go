@@ -1,6 +1,7 @@
 package llir
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/recording/observe"
@@ -15,6 +16,9 @@ type slots struct {
 	by            map[slotKey]int32
 	statements    map[string]uint32 // local number of each one's first site
 }
+
+// needed is how many sums a warp must have for those that are known by their numbers, at least one where there are any.
+func (t *slots) needed() int { return max(len(t.known), min(len(t.sought), 1)) }
 
 type slotKey struct {
 	statement uint32
@@ -70,6 +74,7 @@ type lines struct {
 	number string // of the site, and of the access at it
 	debug  string
 	made   int32
+	caller caller
 }
 
 // value writes an instruction and returns the name of its result.
@@ -80,12 +85,12 @@ func (l *lines) value(text string) string {
 	return name
 }
 
-// call writes a call of nothing that comes back.
+// call writes a call whose result nobody takes.
 func (l *lines) call(text string) { l.b.WriteString("  call void @" + text + l.debug + "\n") }
 
 // operands keeps those of every lane at an event that was opened.
 func (l *lines) operands(begin, token, lhs, rhs string) {
-	l.call("prlx_record_operands(" + begin + ", i64 " + token + ", i64 " + lhs + ", i64 " + rhs + ")")
+	l.call("prlx_record_operands(" + begin + ", i64 " + token + ", i64 " + lhs + ", i64 " + rhs + l.caller.end())
 }
 
 // bits makes 64 bits of a value.
@@ -150,81 +155,177 @@ func (l *lines) address(a *access) string {
 	return at
 }
 
-// storeCalls are those that add what an access writes to its sum, up to four elements each.
-func (p *point) storeCalls(number int32, scratch, debug string) string {
-	a := p.access
-	l := &lines{number: itoa(number), debug: debug}
-	does, at, base, token := l.condition(a), l.address(a), "0", ""
-	if a.slot >= 0 {
-		n := p.f.argumentOf(a.pointer.name)
-		base = l.bits(operand{p.f.Params[n].Type, p.f.Params[n].Name})
+// words are the bits of each element of an access.
+func (l *lines) words(a *access) []string {
+	words := make([]string, len(a.values))
+	for i, o := range a.values {
+		if words[i] = l.bits(o); bitsOf(o.ty) > 8*a.element {
+			words[i] = l.value("and i64 " + words[i] + ", " + itoa(int32(1)<<(8*a.element)-1))
+		}
 	}
-	shape := a.element + int(a.operation)*warptrace.AtomicOperation
-	for from := 0; from < len(a.values); from += 4 {
-		list := a.values[from:min(from+4, len(a.values))]
+	return words
+}
+
+// accessCalls are the event of an access, and what adds its elements to a sum the long way.
+func (p *point) accessCalls(number int32, c caller) string {
+	a := p.access
+	if !p.event && a.quick() {
+		return ""
+	}
+	l := &lines{number: itoa(number), debug: p.debugging(), caller: c}
+	does, words := l.condition(a), l.words(a)
+	begin, end := c.begin(l.number), c.end()
+	at := ""
+	if p.operands || !a.quick() {
+		at = l.address(a)
+	}
+	switch {
+	case p.operands:
+		token := l.value("call i64 @prlx_record_opening_access(" + begin + ", i1 " + does + ", i64 " + words[0] + end)
+		for i, word := range words {
+			l.elementOperands(p, begin, token, at, i, word)
+		}
+	case p.event:
+		l.call(c.name("access") + "(" + begin + ", i1 " + does + ", i64 " + words[0] + end)
+	}
+	if a.quick() {
+		return l.b.String()
+	}
+	base := "0"
+	if a.slot >= 0 {
+		base = p.base(l)
+	}
+	for from := 0; from < len(words); from += 4 {
+		four := [4]string{"0", "0", "0", "0"}
+		n := copy(four[:], words[from:])
 		if from > 0 {
 			at = l.value("add i64 " + at + ", " + itoa(int32(4*a.element)))
 		}
-		words := [4]string{"0", "0", "0", "0"}
-		for i := range list {
-			if words[i] = l.bits(list[i]); bitsOf(list[i].ty) > 8*a.element {
-				words[i] = l.value("and i64 " + words[i] + ", " + itoa(int32(1)<<(8*a.element)-1))
-			}
-		}
-		begin := "ptr addrspace(1) " + scratch + ", i32 " + l.number
-		switch {
-		case p.operands && from == 0:
-			token = l.value("call i64 @prlx_record_opening_access(" + begin + ", i1 " + does + ", i64 " + words[0] + ")")
-		case p.event && from == 0:
-			l.call("prlx_record_access(" + begin + ", i1 " + does + ", i64 " + words[0] + ")")
-		}
-		for i := range list {
-			if p.operands {
-				l.elementOperands(p, begin, token, at, i, words[i])
-			}
-		}
-		name := a.recorder(len(list))
-		if name == storeRecorder {
-			l.call(name + "(ptr addrspace(1) " + scratch + ", i32 " + signed(a.slot) + ", i1 " + does + ", i64 " + base + ", i64 " + at +
-				", i64 " + itoa(int32(shape)) + ", i32 " + itoa(int32(len(list))) + ", i64 " + strings.Join(words[:], ", i64 ") + ")")
-			continue
-		}
-		for i := range list {
-			words[i] = l.value("trunc i64 " + words[i] + " to i32")
-		}
-		to := scratch // null of lanes that store nothing
-		if does != "true" {
-			to = l.value("select i1 " + does + ", ptr addrspace(1) " + scratch + ", ptr addrspace(1) null")
-		}
-		call := name + "(ptr addrspace(1) " + to + ", i32 " + signed(a.slot) + ", i64 " + l.value("sub i64 "+at+", "+base) + ", i32 "
-		if name == wordRecorder {
-			l.call(call + itoa(int32(shape)) + ", i32 " + words[0] + ")")
-		} else {
-			l.call(call + itoa(int32(len(list)<<16|shape)) + ", i32 " + strings.Join(words[:], ", i32 ") + ")")
-		}
+		l.call(storeRecorder + "(ptr addrspace(1) " + c.scratch + ", ptr addrspace(1) " + entryName + ", i32 " + signed(a.slot) + ", i1 " + does + ", i64 " + base +
+			", i64 " + at + ", i64 " + itoa(a.shape()) + ", i32 " + itoa(int32(n)) + ", i64 " + strings.Join(four[:], ", i64 ") + ")")
 	}
 	return l.b.String()
 }
 
-// What adds to sums: any elements, and those of an array that the code names: one of 4 bytes, several of them, fewer bytes.
+// base makes the number of where the array of an access begins.
+func (p *point) base(l *lines) string {
+	n := p.f.argumentOf(p.access.pointer.name)
+	return l.bits(operand{p.f.Params[n].Type, p.f.Params[n].Name})
+}
+
+// shape is the size of an element and what an atomic does with it, as the hash takes them.
+func (a *access) shape() int32 { return int32(a.element + int(a.operation)*warptrace.AtomicOperation) }
+
+// What adds to sums: any elements; those of an array that the code names go the quick way, in which each lane adds for itself what a block stores at
+// one statement, and then to the sum.
+const storeRecorder = "prlx_record_store"
+
+// quick reports whether an access goes that way.
+func (a *access) quick() bool { return a.slot >= 0 && a.element <= 4 }
+
+// adds is the function that takes an element.
+func (a *access) adds() string {
+	switch {
+	case a.element == 1:
+		return "prlx_byte"
+	case a.element == 2:
+		return "prlx_half"
+	case a.pairs:
+		return "prlx_pair"
+	}
+	return "prlx_word"
+}
+
+// worth is what a top bit counts in the sum of the bits of elements.
+func (a *access) worth() string {
+	switch {
+	case a.element == 1:
+		return "128"
+	case a.element == 2 || a.pairs:
+		return "32768"
+	}
+	return "2147483648"
+}
+
+// recorders are the functions that an access calls.
+func (a *access) recorders() []string {
+	if !a.quick() {
+		return []string{storeRecorder}
+	}
+	return []string{a.adds(), "prlx_place", "prlx_halves", "prlx_add_sums"}
+}
+
+// most is how many elements a lane sums before it adds them: their values are kept in registers until then.
+const mostSummed = 16
+
+// grouped puts accesses together that add to one sum, one after the other in a block: by the last point of each group, its points.
+func grouped(points []point) map[int][]int {
+	groups := map[int][]int{}
+	open, elements := -1, 0 // the last point of the group that may take more
+	for i := range points {
+		a := points[i].access
+		if a == nil || !a.quick() {
+			continue
+		}
+		alone := a.swapped != "" || a.found.name != "" // added once it is known whether it did
+		if open >= 0 && !alone && elements+len(a.values) <= mostSummed && points[open].joins(&points[i]) {
+			groups[i] = append(groups[open], i)
+			delete(groups, open)
+		} else {
+			groups[i], elements = []int{i}, 0
+		}
+		if elements += len(a.values); alone {
+			open = -1
+		} else {
+			open = i
+		}
+	}
+	return groups
+}
+
+// joins reports whether the elements of two accesses may be added together.
+func (p *point) joins(q *point) bool {
+	a, b := p.access, q.access
+	return p.f == q.f && p.f.Insts[p.at].block == q.f.Insts[q.at].block && a.slot == b.slot && a.element == b.element && a.pairs == b.pairs
+}
+
 const (
-	storeRecorder  = "prlx_record_store"
-	wordRecorder   = "prlx_record_word"
-	wordsRecorder  = "prlx_record_words"
-	narrowRecorder = "prlx_record_narrow"
+	sumType   = "{ i64, i64, i64, i32, i32, i32 }"
+	ofOffsets = -7046029288634856825 // what an offset counts in a hash
 )
 
-// recorder is what adds so many elements of an access.
-func (a *access) recorder(count int) string {
-	switch {
-	case a.slot < 0 || a.element > 4:
-		return storeRecorder
-	case a.element < 4:
-		return narrowRecorder
-	case count == 1:
-		return wordRecorder
+// sumCalls are those by which a lane sums the elements of some accesses, and adds them to the sum of the statement.
+func sumCalls(points []point, group []int, first int, c caller) string {
+	last := group[len(group)-1]
+	l := &lines{number: itoa(int32(first+last)) + "s", caller: c}
+	arena := "ptr addrspace(1) " + c.scratch + ", ptr addrspace(1) " + entryName + ", i32 " + signed(points[last].access.slot)
+	sum, halves := "zeroinitializer", ""
+	for _, k := range group {
+		p := &points[k]
+		a := p.access
+		l.debug = p.debugging()
+		does, words := l.condition(a), l.words(a)
+		offset := l.value("sub i64 " + l.address(a) + ", " + p.base(l))
+		shape := "i64 " + itoa(a.shape())
+		place := l.value("call i64 @prlx_place(i64 " + offset + ", " + shape + ")")
+		if a.element == 4 && halves == "" {
+			halves = l.value("call i1 @prlx_halves(" + arena + ")")
+		}
+		for i, word := range words {
+			at := place
+			if i > 0 {
+				at = l.value("add i64 " + place + ", " + strconv.FormatInt(int64(i*a.element)*ofOffsets, 10))
+			}
+			call := "call " + sumType + " @" + a.adds() + "(" + sumType + " " + sum + ", i1 " + does + ", i64 " + at + ", " + shape +
+				", i32 " + l.value("trunc i64 "+word+" to i32")
+			if a.element == 4 {
+				call += ", " + arena + ", i1 " + halves
+			}
+			sum = l.value(call + ")")
+		}
 	}
-	return wordsRecorder
+	l.call("prlx_add_sums(" + arena + ", " + sumType + " " + sum + ", i64 " + points[last].access.worth() + ")")
+	return l.b.String()
 }
 
 // elementOperands keeps where each lane stores an element and what; of an atomic, what it brings.

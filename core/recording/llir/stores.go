@@ -27,6 +27,7 @@ type access struct {
 	found     operand
 	expected  operand // of a compare-and-swap that has no such i1: what is compared with what was found
 	slot      int32
+	pairs     bool // elements are made of two of 2 bytes
 }
 
 // operand is a value with its type.
@@ -326,6 +327,12 @@ func operationOf(mods []string, ty string) uint64 {
 		return n
 	}
 	return 0
+}
+
+// paired reports whether an access stores words that the code makes of two elements of 2 bytes.
+func (f *function) paired(a *access) bool {
+	at, known := f.defined[a.values[0].name]
+	return a.element == 4 && known && at >= 0 && f.Insts[at].Op == "bitcast" && strings.HasPrefix(f.Insts[at].Rest, "<2 x ")
 }
 
 // intrinsic finds what a call of the compiler's own functions writes.

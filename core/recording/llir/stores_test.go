@@ -63,19 +63,16 @@ func TestAccesses(t *testing.T) {
 			t.Errorf("%s:\n got %+v\nwant %+v", instruction, got, w)
 		}
 		made := Instrument(storing(instruction), Options{})
-		name := storeRecorder
-		switch {
-		case w.array >= 0 && w.element < 4:
-			name = narrowRecorder
-		case w.array >= 0 && w.element == 4 && w.values == 1:
-			name = wordRecorder
-		case w.array >= 0 && w.element == 4:
-			name = wordsRecorder
+		body, _, _ := strings.Cut(made.Text, "\n}\n")
+		call, number := "call void @prlx_record_store(ptr addrspace(1) %", 1
+		if w.array >= 0 && w.element <= 4 {
+			call, number = "call "+sumType+" @"+a.adds()+"(", w.values
+			if sums := strings.Count(body, "call void @prlx_add_sums("); sums != 1 {
+				t.Errorf("%s: added %d times", instruction, sums)
+			}
 		}
-		call := "call void @" + name + "(ptr addrspace(1) %"
-		calls := strings.Count(made.Text, call)
-		if made.Warning != "" || calls != 1 || len(made.Sums)+len(made.Sought) != 1 {
-			t.Errorf("%s: %d calls, %d sums, %s", instruction, calls, len(made.Sums), made.Warning)
+		if calls := strings.Count(body, call); made.Warning != "" || calls != number || len(made.Sums)+len(made.Sought) != 1 {
+			t.Errorf("%s: %d calls, want %d; %d sums, %s", instruction, calls, number, len(made.Sums), made.Warning)
 		}
 		if strings.HasPrefix(instruction, "%7 = cmpxchg") && strings.Index(made.Text, call) < strings.Index(made.Text, "= cmpxchg") {
 			t.Error("a compare-and-swap is looked at before it happens")

@@ -43,6 +43,9 @@ func shape(ty string) (int, string) {
 		}
 		return count, element
 	}
+	if strings.HasPrefix(ty, "{") {
+		return len(parts(ty[1 : len(ty)-1])), "i64"
+	}
 	if inner, ok := strings.CutPrefix(ty, "["); ok {
 		n, element, _ := strings.Cut(strings.TrimSuffix(inner, "]"), " x ")
 		count, _ := strconv.Atoi(n)
@@ -237,6 +240,20 @@ func (fr *frame) step(in *inst, mask uint64) {
 		fr.convert(in, unflagged(in.Rest), mask)
 	case "extractelement", "insertelement":
 		fr.element(in, mask)
+	case "extractvalue":
+		list := fr.w.reading(in).list
+		a := fr.operand(list[0], mask)
+		k, _ := decimal(list[1])
+		fr.each(in, mask, func(l int) value { return value{a[l][k]} })
+	case "insertvalue":
+		list := fr.w.reading(in).list
+		a, b := fr.operand(list[0], mask), fr.operand(list[1], mask)
+		k, _ := decimal(list[2])
+		fr.each(in, mask, func(l int) value {
+			out := slices.Clone(a[l])
+			out[k] = b[l][0]
+			return out
+		})
 	case "getelementptr", "load", "store", "atomicrmw":
 		fr.touch(in, mask)
 	case "call":
@@ -474,6 +491,8 @@ func (w *wave) intrinsic(name string, args [][]value, mask uint64) func(l int) v
 		return same(0)
 	case "umax.i32":
 		return func(l int) value { return value{max(args[0][l][0], args[1][l][0])} }
+	case "ctpop.i32":
+		return func(l int) value { return value{uint64(bits.OnesCount32(uint32(args[0][l][0])))} }
 	case "cttz.i64":
 		return func(l int) value { return value{uint64(bits.TrailingZeros64(args[0][l][0]))} }
 	}

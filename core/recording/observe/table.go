@@ -17,7 +17,7 @@ import (
 
 // Table is what a kernel that was made to record says of its sites. It travels with the kernel, through the cache of its compiler.
 type Table struct {
-	Version  int                   // 4
+	Version  int                   // 5
 	Sites    []site.Site           // by the numbers that events have
 	Types    []warptrace.ValueType // of the values of events
 	Sums     []Sum                 // what stores and atomics add to, of arrays that are known; by their slots
@@ -26,6 +26,7 @@ type Table struct {
 	Atomics  bool                  // and so have atomics
 	Barriers bool                  // and barriers
 	Values   bool                  // the operands of all lanes are there, where they are asked for
+	Digest   bool                  // counts and hashes of events alone are kept
 	Unseen   int                   // instructions that write what is not looked at
 	Warning  string                // what is not recorded, "" nothing
 }
@@ -38,7 +39,7 @@ type Sum struct {
 }
 
 const (
-	tableVersion = 4
+	tableVersion = 5
 	maxTable     = 64 << 20 // bytes of its JSON
 	maxSites     = 1 << 20
 )

@@ -100,6 +100,9 @@ func NewArena(l *Launch, r *Record, names []string, memory []byte) (*Arena, erro
 	if mode == warptrace.ModeValues && !table.Values {
 		return nil, fault.Usagef("the kernel was not compiled to record values")
 	}
+	if (mode == warptrace.ModeDigest) != table.Digest && !in.Plan {
+		return nil, fault.Usagef("the kernel was compiled to record %s, and mode is %s", map[bool]string{true: "digests alone", false: "events"}[table.Digest], cmp.Or(r.Mode, "control-flow"))
+	}
 	table.NameArguments(names)
 	plan := arena.Plan{
 		Warps: l.warps(), Events: mode != warptrace.ModeDigest, Budget: uint64(r.EventsPerWarp), Lanes: l.Lanes,

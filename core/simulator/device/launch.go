@@ -3,7 +3,6 @@ package device
 import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/recording/observe/arena"
 	"github.com/prlx-go/prlx/core/recording/origin"
 	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/simulator/simt"
@@ -121,9 +120,6 @@ func (d *Device) launch(r *Launch) (*simt.Launch, error) {
 	if l.Params, err = arguments(r, l); err != nil {
 		return nil, err
 	}
-	if r.Record == nil {
-		moveArrays(l)
-	}
 	for _, f := range r.Freed {
 		l.Freed = append(l.Freed, simt.Freed(f))
 	}
@@ -157,29 +153,6 @@ func arguments(r *Launch, l *simt.Launch) ([]simt.Argument, error) {
 		list = append(list, simt.Argument(p))
 	}
 	return list, nil
-}
-
-// moveArrays says in the arena of a launch, which somebody else has prepared, where the kernel finds its arrays: of an argument it sees an address
-// of the simulator, not that which the host knows.
-func moveArrays(l *simt.Launch) {
-	var addresses []uint64
-	for i := range l.Params {
-		at := l.Params[i].Allocation
-		if at < 0 || l.Memory[at].Host != l.Params[i].Bits {
-			continue
-		}
-		if addresses == nil {
-			addresses = memory.Addresses(l.Memory)
-		}
-		arena.Move(l.Memory[at].Bytes, func(address uint64) uint64 {
-			for k := range l.Memory {
-				if inside := address - l.Memory[k].Host; inside < uint64(len(l.Memory[k].Bytes)) {
-					return addresses[k] + inside
-				}
-			}
-			return 0
-		})
-	}
 }
 
 func arrayAt(t *memory.Standing, address uint64) (memory.Allocation, bool) {

@@ -28,9 +28,14 @@ import (
 // decides is what Triton 3.9 made of a kernel with a loop, masks, a choice and a branch, compiled to record, with its table of sites.
 func decides(t *testing.T) (text, table string) {
 	t.Helper()
+	return read(t, "decides")
+}
+
+func read(t *testing.T, kernel string) (text, table string) {
+	t.Helper()
 	var texts [2]string
-	for i, name := range []string{"decides.ptx", "decides.table"} {
-		b, err := os.ReadFile(filepath.Join("testdata", name))
+	for i, kind := range []string{".ptx", ".table"} {
+		b, err := os.ReadFile(filepath.Join("testdata", kernel+kind))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +200,11 @@ func newJob(t *testing.T) *job.Job {
 // recordDecides runs the kernel as a recording asks, and reads the recording.
 func recordDecides(t *testing.T, size int, r *recorder.Record) (*warptrace.Trace, *Document, []byte) {
 	t.Helper()
-	text, table := decides(t)
+	kernel := "decides"
+	if r.Mode == "digest" {
+		kernel = "digests"
+	}
+	text, table := read(t, kernel)
 	p, err := simt.Load(t.Context(), "decides.ptx", []byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -260,6 +269,22 @@ func TestLossesAreNamed(t *testing.T) {
 	if err != nil || len(index) != 6 || !index[0].HasRolling || index[0].Events != 0 || index[0].Total == 0 {
 		t.Errorf("%+v, %v", index, err)
 	}
+	events, _, _ := recordDecides(t, 1<<16, &recorder.Record{Instrumented: &recorder.Instrumented{}})
+	for i := range index { // the hash is that of the events that are kept where they are asked for
+		var w warptrace.Warp
+		if err := events.ReadWarp(t.Context(), index[i].Warp, &w); err != nil {
+			t.Fatal(err)
+		}
+		want := uint64(0)
+		for k := range w.Site {
+			x := uint64(k)*0xbf58476d1ce4e5b9 + (w.Active[k]|w.Taken[k]<<32)*0xc2b2ae3d27d4eb4f + w.Value[k]*0x9e3779b185ebca87 + uint64(w.Site[k])*0x85ebca77c2b2ae63
+			x = (x ^ x>>32) * 0x165667b19e3779f9
+			want += x ^ x>>29
+		}
+		if index[i].Rolling != want || index[i].Total != uint64(w.Len()) {
+			t.Errorf("warp %d: the hash of %d events is %#x, want %#x of %d", index[i].Warp, index[i].Total, index[i].Rolling, want, w.Len())
+		}
+	}
 	trace, _, _ = recordDecides(t, 1<<16, &recorder.Record{Instrumented: &recorder.Instrumented{}, Warps: observe.Warps{{2, 2}}})
 	if index, err := trace.Index(t.Context()); err != nil || len(index) != 1 || index[0].Warp != 2 {
 		t.Errorf("%+v, %v", index, err)
@@ -281,6 +306,14 @@ func TestAWrongTableIsRefused(t *testing.T) {
 		_, err := Run(newJob(t), p, l, About{}, &recorder.Record{Path: filepath.Join(t.TempDir(), "a.prlx"), Instrumented: in}, nil)
 		if err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for kernel, mode := range map[string]string{"decides": "digest", "digests": "control-flow"} {
+		_, table := read(t, kernel)
+		l, _ := launchOf(1 << 16)
+		_, err := Run(newJob(t), p, l, About{}, &recorder.Record{Path: filepath.Join(t.TempDir(), "a.prlx"), Mode: mode, Instrumented: &recorder.Instrumented{Sites: table, Arena: 3}}, nil)
+		if err == nil || !strings.Contains(err.Error(), "was compiled to record") {
+			t.Errorf("%s for %s: %v", kernel, mode, err)
 		}
 	}
 }

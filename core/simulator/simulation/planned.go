@@ -39,7 +39,7 @@ func runPlanned(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *rec
 	counting.Events, counting.Rate, counting.Window, counting.Last = false, 0, nil, false
 	var failed error
 	result, err := p.Observe(j, l, &simt.Recording{
-		Mode: warptrace.ModeDigest, Written: true, Only: true, Leave: ours, Warp: func(*warptrace.Warp) error { return nil },
+		Mode: warptrace.ModeDigest, Written: true, Only: true, Leave: ours, Apart: r.Instrumented.Arena + 1, Warp: func(*warptrace.Warp) error { return nil },
 		Arrays: func(places []simt.Place) {
 			left.Plan.Arrays = arraysOf(places)
 			counting.Arrays = left.Plan.Arrays

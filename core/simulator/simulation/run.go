@@ -57,6 +57,7 @@ func run(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *recorder.R
 		return nil, err
 	}
 	if r == nil {
+		moveArrays(l)
 		result, err := p.Observe(j, l, nil, seen.with)
 		if err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/recording/observe/arena"
 	"github.com/prlx-go/prlx/core/recording/recorder"
@@ -30,7 +31,7 @@ const ours = "prlx_"
 // recording asks the simulator for what it sees of arrays, and tells the kernel where they are.
 func (s *stored) recording(asked *recorder.Record) *simt.Recording {
 	return &simt.Recording{
-		Mode: s.recorder.Mode(), Written: !asked.NoWritten, Only: true, Leave: ours, Keep: asked.Outputs, Warp: func(*warptrace.Warp) error { return nil },
+		Mode: s.recorder.Mode(), Written: !asked.NoWritten, Only: true, Leave: ours, Apart: asked.Instrumented.Arena + 1, Keep: asked.Outputs, Warp: func(*warptrace.Warp) error { return nil },
 		Arrays: func(places []simt.Place) { s.err = s.arena.Prepare(arraysOf(places)) },
 		Outputs: func(o *warptrace.Outputs) error {
 			s.outputs = o
@@ -57,7 +58,7 @@ func arraysOf(places []simt.Place) []arena.Array {
 	return list
 }
 
-// observers learns the sites of the machine code.
+// observers learns the sites of the machine code. One that the table does not have may be the recorder's, and stand for its statement.
 func (s *stored) observers(_ *code.Kernel, list *sites.List, who execute.Observer) execute.Observer {
 	by := make(map[site.Key]uint32, len(s.arena.Table.Sites))
 	for i := range s.arena.Table.Sites {
@@ -66,11 +67,20 @@ func (s *stored) observers(_ *code.Kernel, list *sites.List, who execute.Observe
 	s.numbers = make([]uint32, len(list.Sites))
 	for i := range list.Sites {
 		n, ok := by[list.Sites[i].Key]
+		if !ok {
+			n, ok = s.statement(&list.Sites[i])
+		}
 		if s.numbers[i] = n; !ok {
 			s.numbers[i] = warptrace.NoSite
 		}
 	}
 	return who
+}
+
+// statement is the first site of the table of the kind and at the place of one.
+func (s *stored) statement(one *site.Site) (uint32, bool) {
+	at := slices.IndexFunc(s.arena.Table.Sites, func(t site.Site) bool { return t.Kind == one.Kind && slices.Equal(t.Chain, one.Chain) })
+	return uint32(max(at, 0)), at >= 0 && (one.Kind == site.GlobalStore || one.Kind == site.Atomic)
 }
 
 func (s *stored) numberOf(machine uint32) uint32 {

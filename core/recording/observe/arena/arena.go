@@ -14,7 +14,7 @@ import (
 // The places of the header's fields.
 const (
 	magic   = 0x31455241584c5250 // "PRLXARE1"
-	version = 3
+	version = 4
 
 	atMagic     = 0
 	atVersion   = 8
@@ -36,7 +36,6 @@ const (
 	atArrays    = 116
 	atTable     = 120
 	atCursor    = 128 // from here on the kernel writes
-	atOutside   = 136
 	atFull      = 144
 	atElsewhere = 152
 	atUncounted = 160
@@ -56,7 +55,9 @@ const (
 	atDepth         = 248
 	atLanes         = 252
 
-	headerBytes = 256
+	atOutside = 264 // in the entry of warps that have none
+
+	headerBytes = 320
 	entryBytes  = 64
 	eventBytes  = 32
 	placeBytes  = 32
@@ -66,6 +67,7 @@ const (
 	entryState = 0
 	entryTotal = 8
 	entryHash  = 16
+	entryPlace = 16 // where every event is kept
 	entryStop  = 24
 	entrySkip  = 32
 	entryKept  = 40
@@ -74,6 +76,7 @@ const (
 	modeEvents = 1
 	modeRing   = 2
 	modeOccurs = 4
+	modeEvery  = 8
 )
 
 // perChunk is how many events a chunk holds; with its head it takes a kilobyte.
@@ -202,6 +205,9 @@ func (p *Plan) layout(size uint64) (l layout) {
 	}
 	if p.counters() > 0 {
 		l.mode |= modeOccurs
+	}
+	if l.mode == modeEvents && l.budget == maxEvents && !p.Operands {
+		l.mode |= modeEvery
 	}
 	l.operands = l.base + l.chunks*chunkBytes
 	if l.mode&modeRing != 0 {

@@ -32,6 +32,10 @@ func (w *writer) event(warp uint64, e Event) {
 		return
 	}
 	entry := w.get(atDirectory) + index*entryBytes
+	if w.memory[atMode]&modeEvery != 0 {
+		w.every(entry, index, e)
+		return
+	}
 	number := w.add(entry+entryTotal, 1)
 	if w.memory[atMode]&modeEvents == 0 {
 		w.add(entry+entryHash, e.Value*number)
@@ -60,6 +64,27 @@ func (w *writer) event(warp uint64, e Event) {
 	binary.LittleEndian.PutUint64(at[8:], e.Taken)
 	binary.LittleEndian.PutUint64(at[16:], e.Value)
 	binary.LittleEndian.PutUint64(at[24:], uint64(e.Site)|1<<32)
+}
+
+// every does so where every event is kept.
+func (w *writer) every(entry, index uint64, e Event) {
+	state := w.add(entry+entryPlace, ^uint64(1<<placeShift-eventBytes)+1)
+	at := state & (1<<placeShift - 1)
+	if int64(state)>>placeShift <= 0 {
+		if w.get(atCursor) >= w.get(atChunks) {
+			w.add(atFull, 1)
+			w.add(entry+entryTotal, 1)
+			return
+		}
+		chunk := w.get(atBase) + w.add(atCursor, 1)*chunkBytes
+		binary.LittleEndian.PutUint64(w.memory[chunk:], w.get(entry+entryPlace))
+		binary.LittleEndian.PutUint64(w.memory[chunk+8:], index)
+		binary.LittleEndian.PutUint64(w.memory[entry+entryPlace:], (perChunk-1)<<placeShift+chunk+2*eventBytes)
+		at = chunk + eventBytes
+	}
+	for i, v := range []uint64{e.Active, e.Taken, e.Value, uint64(e.Site) | 1<<32} {
+		binary.LittleEndian.PutUint64(w.memory[at+8*uint64(i):], v)
+	}
 }
 
 func prepared(t *testing.T, size int, p Plan) *writer {
@@ -180,7 +205,7 @@ func TestAnArenaThatWasOverwrittenIsAnError(t *testing.T) {
 		"belongs to another warp":  func(m []byte, base uint64) { m[base+8] = 1 },
 		"are not chained":          func(m []byte, base uint64) { binary.LittleEndian.PutUint64(m[base:], 1<<32|1) },
 		"counted and not written":  func(m []byte, base uint64) { m[base+eventBytes+28] = 0 },
-		"chunks are not chained":   func(m []byte, _ uint64) { m[headerBytes+7] = 0x7f },
+		"chunks are not chained":   func(m []byte, _ uint64) { m[headerBytes+entryPlace+7] = 0x7f },
 		"first chunk is elsewhere": func(m []byte, base uint64) { binary.LittleEndian.PutUint64(m[base:], 9<<32) },
 	} {
 		w := prepared(t, 1<<14, Plan{Warps: 2, Events: true})

@@ -3,7 +3,7 @@ package arena
 import "encoding/binary"
 
 // Move says to a kernel that it will find the arrays of its arena elsewhere than was prepared: where a device gives them addresses of its own. to
-// is where what was at an address is, 0 where it stays. Memory that is no prepared arena is left alone.
+// is where what was at an address is, 0 where it stays. Memory that is not a prepared arena is left alone.
 func Move(memory []byte, to func(address uint64) uint64) {
 	if len(memory) < headerBytes || binary.LittleEndian.Uint64(memory[atMagic:]) != magic {
 		return

@@ -60,7 +60,7 @@ func TestWhatOperandsNeed(t *testing.T) {
 	if need := p.Need([]uint64{10, 40}, 1<<20); need.OperandBytes != 2*3*2*544 {
 		t.Errorf("%+v", need)
 	}
-	if digest := (&Plan{Warps: 5, Known: []int32{0, 2}}).Need([]uint64{9}, 500); digest.Bytes != 256+32+5*(64+80) || digest.LostWarps != 4 {
+	if digest := (&Plan{Warps: 5, Known: []int32{0, 2}}).Need([]uint64{9}, 564); digest.Bytes != headerBytes+32+5*(64+80) || digest.LostWarps != 4 {
 		t.Errorf("%+v", digest)
 	}
 }

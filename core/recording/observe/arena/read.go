@@ -14,7 +14,7 @@ type Arena struct {
 	memory                  []byte
 	directory, base, chunks uint64
 	first, warps            uint64
-	events, ring            bool
+	events, ring, every     bool
 	length                  uint64 // of a ring
 	sums, slots             uint64
 	marks                   []turn
@@ -73,6 +73,7 @@ func Open(memory []byte) (*Arena, error) {
 	a := &Arena{
 		memory: memory, directory: get(atDirectory), base: get(atBase), chunks: get(atChunks), first: get(atFirst), warps: get(atWarps),
 		ring: binary.LittleEndian.Uint32(memory[atMode:])&modeRing != 0, length: get(atBudget),
+		every:  binary.LittleEndian.Uint32(memory[atMode:])&modeEvery != 0,
 		events: binary.LittleEndian.Uint32(memory[atMode:])&modeEvents != 0, Outside: get(atOutside), Full: get(atFull), Claimed: min(get(atCursor), get(atChunks)),
 		operands: get(atOperands), room: get(atRoom), lanes: uint64(binary.LittleEndian.Uint32(memory[atLanes:])),
 		visits: get(atVisits), sites: uint64(binary.LittleEndian.Uint32(memory[atSites:])), depth: uint64(binary.LittleEndian.Uint32(memory[atDepth:])),
@@ -129,13 +130,18 @@ func (a *Arena) Warps(do func(w *Warp) error) error {
 		entry := a.memory[a.directory+i*entryBytes:][:entryBytes]
 		w.Number, w.Total, w.Hash = a.first+i, binary.LittleEndian.Uint64(entry[entryTotal:]), binary.LittleEndian.Uint64(entry[entryHash:])
 		w.Events, w.Left, w.Before = w.Events[:0], binary.LittleEndian.Uint64(entry[entrySkip:]), 0
-		if w.Sums = a.sumsOf(w.Sums[:0], i); w.Total == 0 && len(w.Sums) == 0 {
+		if w.Sums = a.sumsOf(w.Sums[:0], i); w.Total == 0 && len(w.Sums) == 0 && !(a.every && binary.LittleEndian.Uint64(entry[entryPlace:]) != 0) {
 			continue
 		}
 		if a.ring {
 			if err := a.turns(&w, i); err != nil {
 				return err
 			}
+		} else if a.every {
+			if err := a.follow(&w, i, binary.LittleEndian.Uint64(entry[entryPlace:]), seen); err != nil {
+				return err
+			}
+			w.Total += uint64(len(w.Events))
 		} else if a.events {
 			if err := a.read(&w, i, binary.LittleEndian.Uint64(entry[entryState:]), seen); err != nil {
 				return err
@@ -201,26 +207,79 @@ func (a *Arena) sumsOf(into []Sum, index uint64) []Sum {
 // mostCounted are how many elements of a warp may be counted in 32 bits each: one of 8 bytes has up to 4 values in it.
 const mostCounted = (1<<32 - 1) / 4
 
+// link is a chunk in the chain of a warp, and how many of its events were written.
+type link struct{ chunk, events uint64 }
+
+// placed is what an entry says where every event is kept: the number of places that were left in its chunk, times 2^40, less than 0 where more
+// were asked for; and where the next one would be.
+func (a *Arena) placed(place uint64) (l link, ok bool) {
+	left, at := int64(place)>>placeShift, place&(1<<placeShift-1)
+	begin := uint64(int64(at)-eventBytes*(perChunk+1-left)) - a.base
+	return link{begin / chunkBytes, uint64(perChunk - max(left, 0))}, left < perChunk && begin%chunkBytes == 0 && begin/chunkBytes < a.Claimed
+}
+
+// placeShift is where in a place stands how many more there are.
+const placeShift = 40
+
+// noChunk reports whether a place is that of a warp that has no chunk: it counts from 0.
+func noChunk(place uint64) bool {
+	left, at := int64(place)>>placeShift, place&(1<<placeShift-1)
+	return left <= 0 && int64(at) == -left*eventBytes
+}
+
+// follow reads the chunks of a warp where every event is kept.
+func (a *Arena) follow(w *Warp, index, place uint64, seen []bool) error {
+	var chain []link
+	for !noChunk(place) {
+		l, ok := a.placed(place)
+		if !ok {
+			return a.unchained(w)
+		}
+		before, err := a.own(w, index, l.chunk, seen)
+		if err != nil {
+			return err
+		}
+		chain, place = append(chain, l), before
+	}
+	return a.readChain(w, chain)
+}
+
+func (a *Arena) unchained(w *Warp) error {
+	return fault.New(fault.Format, "warp %d: its chunks are not chained as a recorder chains them", w.Number)
+}
+
+// own checks that a chunk is in the chain of one warp, and returns what stands at its head.
+func (a *Arena) own(w *Warp, index, chunk uint64, seen []bool) (uint64, error) {
+	if chunk >= a.Claimed || seen[chunk] {
+		return 0, a.unchained(w)
+	}
+	seen[chunk] = true
+	head := a.chunk(chunk)
+	if binary.LittleEndian.Uint64(head[8:]) != index {
+		return 0, fault.New(fault.Format, "warp %d: a chunk of its chain belongs to another warp", w.Number)
+	}
+	return binary.LittleEndian.Uint64(head), nil
+}
+
 // read follows the chunks of a warp from its last one to its first. seen are those of all warps: none has two owners.
 func (a *Arena) read(w *Warp, index, state uint64, seen []bool) error {
-	var chain []uint64 // states: which chunk, and how much of it
+	var chain []link
 	for s := state; s>>32 != 0; {
-		chunk := s>>32 - 1
-		if chunk >= a.Claimed || seen[chunk] {
-			return fault.New(fault.Format, "warp %d: its chunks are not chained as a recorder chains them", w.Number)
+		before, err := a.own(w, index, s>>32-1, seen)
+		if err != nil {
+			return err
 		}
-		seen[chunk] = true
-		chain = append(chain, s)
-		head := a.chunk(chunk)
-		if binary.LittleEndian.Uint64(head[8:]) != index {
-			return fault.New(fault.Format, "warp %d: a chunk of its chain belongs to another warp", w.Number)
-		}
-		s = binary.LittleEndian.Uint64(head)
+		chain, s = append(chain, link{s>>32 - 1, min(s&(1<<32-1), perChunk)}), before
 	}
+	return a.readChain(w, chain)
+}
+
+// readChain reads the events of chunks, the last one first.
+func (a *Arena) readChain(w *Warp, chain []link) error {
 	slices.Reverse(chain)
-	for _, s := range chain {
-		body := a.chunk(s>>32 - 1)[eventBytes:]
-		for k := range min(s&(1<<32-1), perChunk) {
+	for _, l := range chain {
+		body := a.chunk(l.chunk)[eventBytes:]
+		for k := range l.events {
 			e := body[k*eventBytes:][:eventBytes]
 			mark := binary.LittleEndian.Uint64(e[24:])
 			if mark>>32 != 1 {

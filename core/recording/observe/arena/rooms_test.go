@@ -235,12 +235,12 @@ func TestNeedIsToldToTheByte(t *testing.T) {
 		totals []uint64
 		want   Need
 	}{
-		"all":       {Plan{Warps: 2, Events: true}, []uint64{31, 32}, Need{Warps: 2, WarpBytes: 64, Bytes: 256 + 2*64 + 1024 + 3*1024, Events: 63, MostEvents: 32}},
-		"a budget":  {Plan{Warps: 2, Events: true, Budget: 10}, []uint64{31, 5}, Need{Warps: 2, WarpBytes: 64, Bytes: 256 + 2*64 + 1024 + 2*1024, Events: 36, MostEvents: 31, NotAskedFor: 21}},
-		"a rate":    {Plan{Warps: 1, Events: true, Rate: 3, Sites: 4}, []uint64{30}, Need{Warps: 1, WarpBytes: 80, Bytes: 256 + 80 + 1024 + 1024, Events: 30, MostEvents: 30, NotAskedFor: 20}},
-		"very many": {Plan{Warps: 1, Events: true}, []uint64{maxEvents + 5}, Need{Warps: 1, WarpBytes: 64, Bytes: 256 + 64 + 1024 + (maxEvents+30)/31*1024, Events: maxEvents + 5, MostEvents: maxEvents + 5, NotAskedFor: 5}},
-		"the last":  {Plan{Warps: 2, Events: true, Last: true, Budget: 8}, []uint64{30, 5}, Need{Warps: 2, WarpBytes: 64, Bytes: 256 + 2*64 + 1024 + 2*8*32, Events: 35, MostEvents: 30, NotAskedFor: 22}},
-		"no sites":  {Plan{Warps: 1, Events: true, Operands: true, Depth: 2}, []uint64{30}, Need{Warps: 1, WarpBytes: 64, Bytes: 256 + 64 + 1024 + 1024 + 30*544, OperandBytes: 30 * 544, Events: 30, MostEvents: 30}},
+		"all":       {Plan{Warps: 2, Events: true}, []uint64{31, 32}, Need{Warps: 2, WarpBytes: 64, Bytes: headerBytes + 2*64 + 1024 + 3*1024, Events: 63, MostEvents: 32}},
+		"a budget":  {Plan{Warps: 2, Events: true, Budget: 10}, []uint64{31, 5}, Need{Warps: 2, WarpBytes: 64, Bytes: headerBytes + 2*64 + 1024 + 2*1024, Events: 36, MostEvents: 31, NotAskedFor: 21}},
+		"a rate":    {Plan{Warps: 1, Events: true, Rate: 3, Sites: 4}, []uint64{30}, Need{Warps: 1, WarpBytes: 80, Bytes: headerBytes + 80 + 1024 + 1024, Events: 30, MostEvents: 30, NotAskedFor: 20}},
+		"very many": {Plan{Warps: 1, Events: true}, []uint64{maxEvents + 5}, Need{Warps: 1, WarpBytes: 64, Bytes: headerBytes + 64 + 1024 + (maxEvents+30)/31*1024, Events: maxEvents + 5, MostEvents: maxEvents + 5, NotAskedFor: 5}},
+		"the last":  {Plan{Warps: 2, Events: true, Last: true, Budget: 8}, []uint64{30, 5}, Need{Warps: 2, WarpBytes: 64, Bytes: headerBytes + 2*64 + 1024 + 2*8*32, Events: 35, MostEvents: 30, NotAskedFor: 22}},
+		"no sites":  {Plan{Warps: 1, Events: true, Operands: true, Depth: 2}, []uint64{30}, Need{Warps: 1, WarpBytes: 64, Bytes: headerBytes + 64 + 1024 + 1024 + 30*544, OperandBytes: 30 * 544, Events: 30, MostEvents: 30}},
 	} {
 		if got := c.plan.Need(c.totals, 1<<40); got != c.want {
 			t.Errorf("%s: %+v\nwant %+v", name, got, c.want)

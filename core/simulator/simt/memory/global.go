@@ -85,7 +85,7 @@ func NewGlobal(allocations []Allocation) (*Global, error) {
 	return g, nil
 }
 
-// address is where a kernel finds an allocation that is no variable, by its number.
+// address is where a kernel finds an allocation that is not a variable, by its number.
 func (g *Global) address(number int, host uint64) uint64 {
 	return firstSlot + uint64(number)<<g.bits + 1<<g.bits/4 + host%aliasBytes
 }

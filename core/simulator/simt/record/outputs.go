@@ -28,6 +28,7 @@ type outputs struct {
 	place      func(uint64) uint64 // of a block in the schedule
 	totals     map[sumKey]*warptrace.StoreTotal
 	writers    bool
+	apart      int // the allocation that is not looked at, -1 none
 }
 
 // sumKey names a sum: the statement's first site and the array.
@@ -39,7 +40,7 @@ func compareSums(a, b sumKey) int {
 
 // newOutputs prepares to watch a launch. places says where a block comes in the schedule, nil: by its number.
 func newOutputs(r *execute.Running, plan *recordPlan, keep uint64, places map[uint64]uint64) *outputs {
-	o := &outputs{launch: r, statements: plan.statements, swaps: plan.swaps, totals: map[sumKey]*warptrace.StoreTotal{}}
+	o := &outputs{launch: r, statements: plan.statements, swaps: plan.swaps, apart: plan.apart, totals: map[sumKey]*warptrace.StoreTotal{}}
 	o.writers = keep > 0 && r.Blocks < 1<<(64-writerShift)-1 && len(o.statements) < 1<<writerStatementBits
 	if !o.writers {
 		keep = 0
@@ -302,6 +303,9 @@ func (o *blockRecorder) wrote(at int32, x storing) {
 	}
 	if set&(width-1) == 0 {
 		if n, offset, ok := out.global.Stored(low, high+width, x.t.Legal); ok {
+			if n == out.apart {
+				return
+			}
 			array := fixed
 			if array == nil && len(out.into[n]) == 1 {
 				array = out.into[n][0]
@@ -318,6 +322,9 @@ func (o *blockRecorder) wrote(at int32, x storing) {
 		n, offset, ok := out.global.Stored(x.a[l], x.a[l]+width, x.t.Legal)
 		if !ok || x.a[l]&(width-1) != 0 {
 			continue // a finding
+		}
+		if n == out.apart {
+			continue
 		}
 		array := fixed
 		if array == nil {

@@ -15,6 +15,7 @@ type recordPlan struct {
 
 	statements []uint32        // that write global memory: local number of each one's first site
 	swaps      map[uint32]bool // those of compare-and-swaps
+	apart      int             // the allocation that is none of the program's, -1 none
 }
 
 // step is one site at one instruction.
@@ -80,7 +81,7 @@ func newRecordPlan(k *code.Kernel, list *sites.List, request *Request) *recordPl
 			p.steps[at] = append(p.steps[at], s)
 		}
 	}
-	if request.Written {
+	if p.apart = request.Apart - 1; request.Written {
 		p.addWrites(k, list, request.Leave)
 	}
 	return p

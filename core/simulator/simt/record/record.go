@@ -38,6 +38,7 @@ type Request struct {
 	Written  bool
 	Only     bool          // that, and no events
 	Leave    string        // functions whose names begin so write nothing of the program; "" none
+	Apart    int           // the piece of memory of the launch, counted from 1, that is none of the program's; 0 none
 	Arrays   func([]Place) // is called with the arrays of the launch before a block runs; nil: nobody asks
 	Keep     uint64
 	Outputs  func(*warptrace.Outputs) error
