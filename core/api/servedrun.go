@@ -38,7 +38,7 @@ var unsafeInNames = lazyregexp.New(`[^A-Za-z0-9_.-]+`)
 
 const longestName = 80 // of a kernel, in the name of a file
 
-// launch passes a launch on with what else it is told, and writes down what came of it. A journal that cannot be written is an error of the
+// launch passes a launch on with what it is told as well, and writes down what came of it. A journal that cannot be written is an error of the
 // launch: nothing else of the run would be known.
 func (s *servedRun) launch(request []byte, call func(request []byte) []byte) []byte {
 	done, err := s.told(request, call)
@@ -51,7 +51,7 @@ func (s *servedRun) launch(request []byte, call func(request []byte) []byte) []b
 func (s *servedRun) told(request []byte, call func(request []byte) []byte) ([]byte, error) {
 	var asked map[string]json.RawMessage
 	if err := json.Unmarshal(request, &asked); err != nil {
-		return nil, fault.Usagef("a launch that is not a JSON object: %v", err)
+		return nil, fault.Usagef("a launch is not a JSON object: %v", err)
 	}
 	row := servedLaunch{Process: os.Getppid()}
 	for _, key := range []string{"kernel", "called"} { // the last one that is there counts

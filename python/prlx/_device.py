@@ -18,9 +18,7 @@ from ._errors import PrlxError
 def main(arguments: list[str] | None = None) -> int:
     """Answer operations until the pipe is closed; the exit code is 0 then, else that of the error."""
     parser = argparse.ArgumentParser(prog="prlx._device", description="answers operations of the simulator over a pipe")
-    parser.add_argument(
-        "--run", type=Path, help="what else its launches are told, as JSON, and where they are noted"
-    )
+    parser.add_argument("--run", type=Path, help="what its launches are also told, as JSON, and where they are noted")
     parser.add_argument("pipe", type=int, help="a descriptor that is read and written")
     parser.add_argument("memory", type=int, help="a descriptor of the memory that both ends share")
     parser.add_argument("base", type=lambda text: int(text, 0), help="its address at the other end")

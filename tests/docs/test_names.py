@@ -28,6 +28,7 @@ OTHERS = {
     "--before",
     "--equal",
     "--cuda-include-ptx",
+    "--run",  # of the process of a device
 }
 # Pages about another tool's flags: they say which of them are refused.
 ABOUT_OTHERS = {"docs/compat.md", "CHANGELOG.md"}
