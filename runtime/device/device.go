@@ -21,19 +21,22 @@ var event string
 //go:embed store.ll
 var store string
 
+//go:embed sums.ll
+var sums string
+
 //go:embed values.ll
 var values string
 
 // NVPTX is the recorder for NVIDIA GPUs.
 func NVPTX() string {
-	return strings.ReplaceAll(event+"\n"+store+"\n"+values, `syncscope("agent")`, `syncscope("device")`) + "\n" + nvptx
+	return strings.ReplaceAll(event+"\n"+store+"\n"+sums+"\n"+values, `syncscope("agent")`, `syncscope("device")`) + "\n" + nvptx
 }
 
 // AMDGCN is the recorder for AMD GPUs, for waves of 32 and of 64 lanes.
-func AMDGCN() string { return event + "\n" + store + "\n" + values + "\n" + amdgcn }
+func AMDGCN() string { return event + "\n" + store + "\n" + sums + "\n" + values + "\n" + amdgcn }
 
 // Digest names the recorders by their text: kernels that were compiled with others are not the same.
 func Digest() string {
-	sum := sha256.Sum256([]byte(nvptx + amdgcn + event + store + values))
+	sum := sha256.Sum256([]byte(nvptx + amdgcn + event + store + sums + values))
 	return fmt.Sprintf("%x", sum[:8])
 }

@@ -1,4 +1,4 @@
-"""Makes the kernels that core/simulator/simulation tests the recorder with, in its testdata; run it when runtime/device changes.
+"""Makes the kernels that core/simulator/simulation tests the recorder with; run it when runtime/device changes.
 
 PYTHONPATH=build/triton/3.9.0 python make_decides.py ../../core/simulator/simulation/testdata
 """

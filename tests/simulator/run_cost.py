@@ -2,7 +2,8 @@
 
 PYTHONPATH=build/triton/3.9.0 python run_cost.py DIRECTORY [NAME...]
 
-Without names it goes through the whole corpus, prints rows of some kernels, and then the geometric mean and the worst of all of them.
+Without names it goes through the whole corpus and prints rows of some kernels. The geometric mean and the worst are those
+of all that it went through.
 Instructions are those that the simulator executes, registers what Triton's assembler says for sm_90. Needs no GPU.
 """
 
@@ -38,8 +39,8 @@ def executed(case: Any, path: Path, **options: Any) -> int:
     return int(seen.simulations[-1].instructions)
 
 
-def registers(case: Any, number: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the kernel needs before and after it is made to record."""
+def registers(case: Any, number: int) -> list[dict[str, Any]]:
+    """What the kernel needs clean, as it keeps digests, and as it records events."""
     import triton
 
     driver = triton.runtime.driver.active
@@ -49,7 +50,8 @@ def registers(case: Any, number: int) -> tuple[dict[str, Any], dict[str, Any]]:
     kernel = case.kernel.warmup(**arrays, **case.scalars, **case.constants, **case.options, grid=case.grid)
     options = {"num_warps": kernel.metadata.num_warps}
     text = kernel.asm["llir"]
-    return assembled(GPU, text, options), assembled(GPU, _core.call("instrument", {"text": text})["text"], options)
+    made = [_core.call("instrument", {"text": text, "digest": digest})["text"] for digest in (True, False)]
+    return [assembled(GPU, one, options) for one in (text, *made)]
 
 
 def main() -> None:
@@ -59,35 +61,32 @@ def main() -> None:
     llvm.init_targets()
     folder, names = Path(sys.argv[1]), sys.argv[2:]
     folder.mkdir(parents=True, exist_ok=True)
-    print(f"| kernel | instructions | {' | '.join(f'`{mode}`' for mode in MODES)} | registers | spilled bytes |")
-    print("|---" * (len(MODES) + 4) + "|")
+    modes = " | ".join(f"`{mode}`" for mode in MODES)
+    print(f"| kernel | instructions | {modes} | registers | `digest` | `control-flow` | spilled bytes |")
+    print("|---" * (len(MODES) + 6) + "|")
     factors: dict[str, list[float]] = {}
-    needs: dict[str, tuple[int, int, int]] = {}
+    needs: dict[str, list[int]] = {}
+    spills: dict[str, list[int]] = {}
     for name in names or CASES:
         case = CASES[name]
         clean = executed(case, folder / "a.prlx")
         made = [executed(case, folder / "b.prlx", capture="instrumented", **options) for options in MODES.values()]
         with prlx.enable(device="simulator", progress=False):
-            before, after = registers(case, 1 << 30)
+            found = registers(case, 1 << 30)
         factors[name] = [n / clean for n in made]
-        spills = after["spills"] - before["spills"]
-        needs[name] = before["registers"], after["registers"], spills
+        needs[name] = [one["registers"] for one in found]
+        spills[name] = [one["spills"] - found[0]["spills"] for one in found[1:]]
         if names or name in SHOWN:
-            times = " | ".join(f"{n:.1f}x" for n in factors[name])
-            print(
-                f"| `{name}` | {clean:,} | {times} | {before['registers']} -> {after['registers']} | {spills} |",
-                flush=True,
-            )
-    means = [math.exp(sum(map(math.log, column)) / len(column)) for column in zip(*factors.values(), strict=True)]
-    worst = [max(factors, key=lambda name, k=k: factors[name][k]) for k in range(len(MODES))]
-    more = max(needs, key=lambda name: needs[name][1] - needs[name][0])
+            cells = [*(f"{n:.1f}x" for n in factors[name]), *map(str, needs[name]), ", ".join(map(str, spills[name]))]
+            print(f"| `{name}` | {clean:,} | {' | '.join(cells)} |", flush=True)
     print(f"\n{len(factors)} kernels")
     for k, mode in enumerate(MODES):
-        print(f"{mode}: geometric mean {means[k]:.2f}x, worst {factors[worst[k]][k]:.2f}x ({worst[k]})")
-    print(
-        f"registers: {sum(n[1] for n in needs.values())} together, {sum(n[0] for n in needs.values())} clean; "
-        f"at most {needs[more][1] - needs[more][0]} more ({more}); spilled bytes more: {sum(n[2] for n in needs.values())}"
-    )
+        mean = math.exp(sum(math.log(one[k]) for one in factors.values()) / len(factors))
+        worst = max(factors, key=lambda name, k=k: factors[name][k])
+        print(f"{mode}: geometric mean {mean:.2f}x, worst {factors[worst][k]:.2f}x ({worst})")
+    for k, what in enumerate(("clean", "digest", "control-flow")):
+        print(f"registers, {what}: {sum(one[k] for one in needs.values())} together")
+    print(f"spilled bytes more: {[sum(one[k] for one in spills.values()) for k in (0, 1)]}")
 
 
 if __name__ == "__main__":

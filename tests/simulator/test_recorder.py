@@ -76,7 +76,8 @@ def test_every_call_of_the_recorder_is_in_the_arena(version: str, tmp_path: Path
     print(f"Triton {version}: {found[0]}")
 
 
-# The masks of the loads and of the store are two compares that the clean machine code joins, and that are asked one by one where they are recorded.
+# The masks of the loads and of the store are two compares that the clean machine code joins, and that are asked one by
+# one where they are recorded.
 JOINED = {"matmul": 3}
 
 

@@ -221,7 +221,7 @@ func (a *access) shape() int32 { return int32(a.element + int(a.operation)*warpt
 const storeRecorder = "prlx_record_store"
 
 // quick reports whether an access goes that way.
-func (a *access) quick() bool { return a.slot >= 0 && a.element <= 4 }
+func (a *access) quick() bool { return a.slot >= 0 && a.element <= 8 }
 
 // adds is the function that takes an element.
 func (a *access) adds() string {
@@ -230,6 +230,8 @@ func (a *access) adds() string {
 		return "prlx_byte"
 	case a.element == 2:
 		return "prlx_half"
+	case a.element == 8:
+		return "prlx_wide"
 	case a.pairs:
 		return "prlx_pair"
 	}
@@ -252,7 +254,7 @@ func (a *access) recorders() []string {
 	if !a.quick() {
 		return []string{storeRecorder}
 	}
-	return []string{a.adds(), "prlx_place", "prlx_halves", "prlx_add_sums"}
+	return []string{a.adds(), "prlx_place", "prlx_halves", "prlx_range", "prlx_add_sums"}
 }
 
 // most is how many elements a lane sums before it adds them: their values are kept in registers until then.
@@ -299,7 +301,7 @@ func sumCalls(points []point, group []int, first int, c caller) string {
 	last := group[len(group)-1]
 	l := &lines{number: itoa(int32(first+last)) + "s", caller: c}
 	arena := "ptr addrspace(1) " + c.scratch + ", ptr addrspace(1) " + entryName + ", i32 " + signed(points[last].access.slot)
-	sum, halves := "zeroinitializer", ""
+	sum, of := "zeroinitializer", ""
 	for _, k := range group {
 		p := &points[k]
 		a := p.access
@@ -308,18 +310,26 @@ func sumCalls(points []point, group []int, first int, c caller) string {
 		offset := l.value("sub i64 " + l.address(a) + ", " + p.base(l))
 		shape := "i64 " + itoa(a.shape())
 		place := l.value("call i64 @prlx_place(i64 " + offset + ", " + shape + ")")
-		if a.element == 4 && halves == "" {
-			halves = l.value("call i1 @prlx_halves(" + arena + ")")
+		switch {
+		case of != "":
+		case a.element == 4:
+			of = "i1 " + l.value("call i1 @prlx_halves("+arena+")")
+		case a.element == 8:
+			of = "{ i64, i64, i1 } " + l.value("call { i64, i64, i1 } @prlx_range("+arena+")")
 		}
 		for i, word := range words {
 			at := place
 			if i > 0 {
 				at = l.value("add i64 " + place + ", " + strconv.FormatInt(int64(i*a.element)*ofOffsets, 10))
 			}
-			call := "call " + sumType + " @" + a.adds() + "(" + sumType + " " + sum + ", i1 " + does + ", i64 " + at + ", " + shape +
-				", i32 " + l.value("trunc i64 "+word+" to i32")
-			if a.element == 4 {
-				call += ", " + arena + ", i1 " + halves
+			call := "call " + sumType + " @" + a.adds() + "(" + sumType + " " + sum + ", i1 " + does + ", i64 " + at + ", " + shape
+			if a.element < 8 {
+				call += ", i32 " + l.value("trunc i64 "+word+" to i32")
+			} else {
+				call += ", i64 " + word
+			}
+			if of != "" {
+				call += ", " + arena + ", " + of
 			}
 			sum = l.value(call + ")")
 		}

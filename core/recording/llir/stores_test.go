@@ -65,7 +65,7 @@ func TestAccesses(t *testing.T) {
 		made := Instrument(storing(instruction), Options{})
 		body, _, _ := strings.Cut(made.Text, "\n}\n")
 		call, number := "call void @prlx_record_store(ptr addrspace(1) %", 1
-		if w.array >= 0 && w.element <= 4 {
+		if w.array >= 0 && w.element <= 8 {
 			call, number = "call "+sumType+" @"+a.adds()+"(", w.values
 			if sums := strings.Count(body, "call void @prlx_add_sums("); sums != 1 {
 				t.Errorf("%s: added %d times", instruction, sums)
