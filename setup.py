@@ -107,7 +107,10 @@ def build_library(package, source, out, header, *flags, standard="c11"):
 
 
 def build_runtime(package):
-    """The sampler of clocks, the recorder of NCCL's events, which stays loaded, for a thread of its own runs in it; a CUDA driver and runtime."""
+    """The sampler of clocks, the recorder of NCCL's events, a CUDA driver and a CUDA runtime.
+
+    The recorder stays loaded, for a thread of its own runs in it.
+    """
     build_library(package, ROOT / "runtime" / "snapshot", "libprlx_snapshot.so", "prlx_snapshot.h")
     nccl, recorder = ROOT / "runtime" / "nccl", "libnccl-profiler-prlx.so"
     exports = os.path.relpath(nccl / "exports.map", package)
@@ -119,9 +122,11 @@ def build_runtime(package):
     shutil.copyfile(package / "cuda" / "libcuda.so.1", package / "cuda" / "libcuda.so")  # by which linkers ask for it
     for major in (12, 13):
         exports = os.path.relpath(ROOT / "runtime" / "cudart" / f"exports{major}.map", package)
-        runtime = [f"-DCUDART_MAJOR={major}", f"-Wl,-soname,libcudart.so.{major}", f"-Wl,--version-script={exports}", "-Wl,-rpath,$ORIGIN"]
-        runtime += ["-Lcuda", "-Wl,--no-as-needed,-l:libcuda.so.1,--as-needed", *old_libraries()]
-        build_library(package, ROOT / "runtime" / "cudart", f"cuda/libcudart.so.{major}", None, *runtime, standard="gnu11")
+        runtime = [f"-DCUDART_MAJOR={major}", f"-Wl,-soname,libcudart.so.{major}", f"-Wl,--version-script={exports}"]
+        runtime += ["-Wl,-rpath,$ORIGIN", "-Lcuda", "-Wl,--no-as-needed,-l:libcuda.so.1,--as-needed", *old_libraries()]
+        build_library(
+            package, ROOT / "runtime" / "cudart", f"cuda/libcudart.so.{major}", None, *runtime, standard="gnu11"
+        )
 
 
 class CleanBuild(build):
