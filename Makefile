@@ -8,6 +8,10 @@ PYTHON ?= $(shell tests/install/find_python.sh)
 VENV := build/venv
 PY := $(VENV)/bin/python
 FUZZTIME ?= 5s
+FUZZ_ONE_IN ?= 5
+# Triton as users have it, one folder a version, for the simulator's tests: PYTHONPATH=build/triton/3.9.0 makes it importable.
+TRITON := 3.5.1 3.6.0 3.9.0
+TRITON_CORPUS := $(TRITON) 3.7.1 3.8.0
 
 .PHONY: help
 help: ## list the targets
@@ -39,11 +43,19 @@ demo: build build/triton/$(DEMO_TRITON)/.ready ## where runs of a kernel differ;
 .PHONY: test
 test: lint test-go test-python test-install ## everything that decides whether a change may land
 
+# What make test looks at in samples, in full. It runs before an issue is closed and before a tag; what it ended with stands in the note.
+.PHONY: nightly
+nightly: lint build/oracle/.ready build/.browser build/sarif/.ready $(TRITON:%=build/triton/%/.ready) ## hours: all cases of every test, every CPython, every fuzz target for 2 minutes, the corpus, the consumers
+	PRLX_FULL_SWEEP=1 go test -timeout 180m ./...
+	PRLX_FULL_SWEEP=1 tests/halves.sh $(PY)
+	tests/install/check_wheels.sh
+	$(MAKE) fuzz corpus test-consumers
+
 .PHONY: test-go
-test-go: ## Go unit tests, benchmarks once, and each fuzz target for FUZZTIME
+test-go: ## Go unit tests, benchmarks once, and one fuzz target in FUZZ_ONE_IN, drawn by the commit, for FUZZTIME
 	go test ./...
 	go test -run '^$$' -bench . -benchtime 1x ./core/... >/dev/null
-	tests/fuzz.sh $(FUZZTIME)
+	tests/fuzz.sh $(FUZZTIME) $(FUZZ_ONE_IN)
 
 # Original prlx 0.5, a black box that compatibility tests and benchmarks run beside ours.
 build/oracle/.ready: $(VENV)/.ready
@@ -51,14 +63,31 @@ build/oracle/.ready: $(VENV)/.ready
 	chmod +x build/oracle/prlx/data/bin/prlx-diff
 	touch $@
 
-# Triton as users have it, one folder a version, for the simulator's tests: PYTHONPATH=build/triton/3.9.0 makes it importable.
 # It needs neither a GPU nor torch. A Python for which a version has no wheel goes without it.
-TRITON := 3.5.1 3.6.0 3.9.0
-TRITON_CORPUS := $(TRITON) 3.7.1 3.8.0
 build/triton/%/.ready: | $(VENV)/.ready
 	@rm -rf build/triton/$*
 	$(PY) -m pip install --quiet --no-deps --target build/triton/$* triton==$* || echo "no Triton $* for this Python" >&2
 	@mkdir -p build/triton/$*
+	touch $@
+
+# CUDA compilers for programs that tests run on the simulator: NVIDIA's from PyPI (130 MB, 490 unpacked), clang from the system's packages (50 MB,
+# 260 unpacked, nothing is installed). A machine without the one or the other goes without it.
+NVCC := nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-runtime==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-cccl==13.3.5.0.6 \
+	nvidia-cuda-profiler-api==13.4.92
+CLANG := clang-22 libclang-common-22-dev libclang-cpp22 libllvm22 llvm-22-linker-tools libclang1-22
+build/nvcc/.ready: | $(VENV)/.ready
+	@rm -rf build/nvcc
+	$(PY) -m pip install --quiet --no-deps --target build/nvcc $(NVCC) && ln -sf libcudart.so.13 build/nvcc/nvidia/cu13/lib/libcudart.so || echo "no nvcc for this machine: tests of CUDA programs are skipped" >&2
+	@mkdir -p build/nvcc
+	touch $@
+
+build/clang/.ready: build/nvcc/.ready
+	@rm -rf build/clang
+	@mkdir -p build/clang/debs build/clang/root build/clang/extra
+	@(cd build/clang/debs && apt-get download -qq $(CLANG) && for one in *.deb; do dpkg -x $$one ..; done) || echo "no clang 22 for this machine: tests of its programs are skipped" >&2
+	@rm -rf build/clang/debs
+	@for one in include bin nvvm; do ln -sfn ../../nvcc/nvidia/cu13/$$one build/clang/root/$$one; done
+	@touch build/clang/extra/curand_mtgp32_kernel.h # which clang's wrapper includes, and none of these packages has
 	touch $@
 
 # torch on the CPU, with stubs where it wants CUDA's libraries (1.3 GB instead of 5.5): for the simulator's checks with tensors.
@@ -107,7 +136,7 @@ test-reports: build build/.browser build/sarif/.ready ## HTML in a real browser,
 	$(PY) -m pytest -q tests/reports
 
 .PHONY: test-python
-test-python: build build/oracle/.ready build/.browser build/sarif/.ready $(TRITON:%=build/triton/%/.ready) ## Python, command line and end-to-end tests
+test-python: build build/oracle/.ready build/.browser build/sarif/.ready build/clang/.ready $(TRITON:%=build/triton/%/.ready) ## Python, command line and end-to-end tests
 	tests/halves.sh $(PY)
 
 .PHONY: test-consumers
@@ -115,12 +144,12 @@ test-consumers: build ## what xprof, JAX, Perfetto, HTA and TensorBoard make of 
 	PRLX_CLI="$(abspath $(PY)) -m prlx" tests/consumers/run.sh
 
 .PHONY: test-gpu
-test-gpu: build build/triton/$(DEMO_TRITON)/.ready ## the corpus on a real GPU beside the simulator; says so where there is none
-	PYTHONPATH=build/triton/$(DEMO_TRITON) $(PY) tests/gpu/run.py -o docs/gpu/results.md
+test-gpu: build build/triton/$(DEMO_TRITON)/.ready ## the selftest and the corpus on a real GPU; where there is none on the driver of the simulator
+	PYTHONPATH=$(abspath build/triton/$(DEMO_TRITON)) TRITON_DEFAULT_FP_FUSION=1 tests/gpu/run.sh $(abspath $(PY))
 
 .PHONY: test-install
-test-install: ## wheel and sdist on every CPython 3.10 to 3.13 found, from a clean clone
-	tests/install/check_wheels.sh
+test-install: ## wheel and sdist on the newest CPython of 3.10 to 3.13 found, from a clean clone
+	tests/install/check_wheels.sh --quick
 
 .PHONY: corpus
 corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/torch-$(TORCH_BEFORE)/.ready build/consumers/jobs ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons, LLVM IR of five Tritons for nine GPUs rewritten and assembled, torch.compile, Triton's own tests where PRLX_TRITON_TESTS has them, kernels of packages where PRLX_PACKAGES says where to keep them, a million random programs; collectives of 200 synthetic jobs; jobs of JAX and PyTorch whose clocks are wrong; ten million NCCL events, a thousand kills
@@ -186,10 +215,8 @@ bench: build build/oracle/.ready build/triton/$(DEMO_TRITON)/.ready build/consum
 	PRLX_JAX_PYTHON=$(JAX_PYTHON) $(PY) bench/tracing.py
 
 .PHONY: fuzz
-fuzz: ## the long sweep: every recording cut at 20 places and flipped at 100, then every reader fuzzed for 2 minutes
-	PRLX_FULL_SWEEP=1 go test -timeout 60m -run Damaged ./core/combine
+fuzz: ## more cases than the full sweep has: noise, cycles, training, then every fuzz target for 2 minutes
 	PRLX_NOISE_CASES=300 go test -timeout 60m -run 'Clean|Bugs' ./core/diff
-	PRLX_FULL_SWEEP=1 $(PY) -m pytest -q tests/simulator/test_pairs.py
 	PRLX_CYCLE_CUTS=12 PRLX_CYCLE_SERVERS=5000:2 PRLX_CYCLE_REQUESTS=1 go test -timeout 60m -run 'CutsOf|PhasesOfServers|ShareThatSteps' ./core/cycle
 	PRLX_TRAINING="$${PRLX_TRAINING:-:}" $(PY) -m pytest -q -s tests/cycles/test_training.py
 	tests/fuzz.sh 2m

@@ -107,7 +107,7 @@ def build_library(package, source, out, header, *flags, standard="c11"):
 
 
 def build_runtime(package):
-    """The sampler of clocks, the recorder of NCCL's events, which stays loaded, for a thread of its own runs in it, and a CUDA driver."""
+    """The sampler of clocks, the recorder of NCCL's events, which stays loaded, for a thread of its own runs in it; a CUDA driver and runtime."""
     build_library(package, ROOT / "runtime" / "snapshot", "libprlx_snapshot.so", "prlx_snapshot.h")
     nccl, recorder = ROOT / "runtime" / "nccl", "libnccl-profiler-prlx.so"
     exports = os.path.relpath(nccl / "exports.map", package)
@@ -117,6 +117,11 @@ def build_runtime(package):
     driver = ["-Wl,-soname,libcuda.so.1", *old_libraries()]
     build_library(package, ROOT / "runtime" / "cudadriver", "cuda/libcuda.so.1", None, *driver, standard="gnu11")
     shutil.copyfile(package / "cuda" / "libcuda.so.1", package / "cuda" / "libcuda.so")  # by which linkers ask for it
+    for major in (12, 13):
+        exports = os.path.relpath(ROOT / "runtime" / "cudart" / f"exports{major}.map", package)
+        runtime = [f"-DCUDART_MAJOR={major}", f"-Wl,-soname,libcudart.so.{major}", f"-Wl,--version-script={exports}", "-Wl,-rpath,$ORIGIN"]
+        runtime += ["-Lcuda", "-Wl,--no-as-needed,-l:libcuda.so.1,--as-needed", *old_libraries()]
+        build_library(package, ROOT / "runtime" / "cudart", f"cuda/libcudart.so.{major}", None, *runtime, standard="gnu11")
 
 
 class CleanBuild(build):

@@ -33,12 +33,12 @@ from pathlib import Path
 from typing import Any
 
 from .._errors import UsageError
-from . import inductor_device, inductor_graph, inductor_lines, inductor_origin
+from . import inductor_device, inductor_graph, inductor_lines, inductor_origin, inductor_settings
 from .simulator import ARCH, Device
 from .triton import Surfaces
 
 _CONFIG = {  # of torch._inductor.config; the first name is today's
-    ("use_static_triton_launcher", "use_static_cuda_launcher"): False,
+    inductor_settings.STATIC_LAUNCHER: False,
     ("fx_graph_cache",): False,
     ("fx_graph_remote_cache",): False,
     ("compile_threads",): 1,
@@ -169,10 +169,10 @@ class Inductor:
         for names, value in _CONFIG.items():
             name = next((name for name in names if name in config._config), None)
             if name is not None:
-                self._undo.append(_forced(config, name, value))
+                self._undo.append(inductor_settings.forced(config, name, value))
         for name in ("enable_autograd_cache", "enable_remote_autograd_cache", "bundled_autograd_cache"):
             if name in functorch._config:
-                self._undo.append(_forced(functorch, name, False))
+                self._undo.append(inductor_settings.forced(functorch, name, False))
 
     def _environment(self) -> None:
         """A folder of its own for what is generated and tuned."""
@@ -361,32 +361,6 @@ def _with_sums(old: Any) -> Any:
         return options
 
     return apply_kernel_options
-
-
-def _forced(config: Any, name: str, value: Any) -> Callable[[], None]:
-    """Give a setting a value in every thread, whatever the program sets it to; what is returned ends that.
-
-    What a program sets holds in its thread alone. What an environment variable forces holds in all.
-    """
-    entry = config._config[name]
-    if getattr(entry, "alias", None):
-        module, _, name = entry.alias.rpartition(".")
-        return _forced(_module(module), name, value)
-    if not hasattr(entry, "env_value_force"):
-        before = getattr(config, name)
-        setattr(config, name, value)
-        return functools.partial(setattr, config, name, before)
-    before = entry.env_value_force
-
-    def put(chosen: Any) -> None:
-        entry.env_value_force = chosen
-        if hasattr(config, "_hash_dirty_var"):  # the hash of all settings is kept
-            config._hash_dirty_var.set(True)
-        if hasattr(config, "_mark_get_dict_dirty"):
-            config._mark_get_dict_dirty(name)
-
-    put(value)
-    return functools.partial(put, before)
 
 
 def _named_ours(old: Any) -> Any:

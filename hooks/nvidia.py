@@ -6,6 +6,7 @@ the compiler's stages, and its keys   kernels are compiled to record by themselv
 ``Autotuner._bench``                  trials run clean kernels: their times are those of the program
 ``CompiledKernel._init_handles``      says which text a launcher belongs to
 ``CudaLauncher``                      says what is launched: grid, stream, arguments; it packs and launches as ever
+settings of torch's compiler          its kernels are compiled in this process and launched by Triton
 the profile allocator                 answers with the arena of a launch of ours, and as before otherwise
 ====================================  ================================================================================
 
@@ -22,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
+from . import inductor_settings
 from .instrument import TABLE, Rewriter
 from .parameters import Signature
 from .texts import texts_of
@@ -143,6 +145,7 @@ class Seam:
         self._replace(importlib.import_module("triton.runtime.autotuner").Autotuner, "_bench", self._benchmarked)
         self._replace(launcher, "__init__", self._made)
         self._replace(launcher, "__call__", self._called)
+        self._undo.append(inductor_settings.launch_by_triton())
         allocation: Any = importlib.import_module("triton.runtime._allocation")
         before = allocation._profile_allocator
         allocation._profile_allocator = _Allocator(before, self._state)

@@ -19,6 +19,15 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 os.environ["PRLX_DEBUG_OPS"] = "1"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what is marked ``nightly`` unless PRLX_FULL_SWEEP is set."""
+    if os.environ.get("PRLX_FULL_SWEEP"):
+        return
+    for item in items:
+        if item.get_closest_marker("nightly"):
+            item.add_marker(pytest.mark.skip(reason="make nightly runs it"))
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The root of the repository."""

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Runs every Go fuzz target for the given time each (default 15s), two targets at a time with one worker each. Seeds and past
-# finds live in testdata/fuzz.
+# Runs every Go fuzz target for the given time each (default 15s), two targets at a time with one worker each, as
+# `tests/fuzz.sh [TIME [ONE_IN]]`. With ONE_IN above 1 one target in so many runs; the commit draws which. Seeds and past finds live in
+# testdata/fuzz, and go test looks at all of them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export each=${1:-15s}
+one_in=${2:-1}
+commit=$(git rev-parse HEAD 2>/dev/null || echo none)
 
 # One target, as "package target". Go sometimes ends a run whose time is up as a failure although it found nothing; such a run is
 # repeated, once. A finding has written its input and ends everything (255 is what xargs stops at).
@@ -24,4 +27,5 @@ fuzz() {
 }
 export -f fuzz
 grep -roE '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' core pybind | sort | sed -E 's|^(.*)/[^/]+:func (.*)$|\1 \2|' |
+  sort -R --random-source=<(yes "$commit") | awk -v n="$one_in" 'NR % n == 0' |
   xargs -P 2 -L 1 bash -c 'fuzz "$@"' fuzz

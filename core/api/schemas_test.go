@@ -132,12 +132,13 @@ type printedOnMachine struct {
 // printedSimulateSelftest is prlx.simulate-selftest/1: whether a GPU does what the simulator says.
 type printedSimulateSelftest struct {
 	Schema     string               `json:"schema"`
-	Outcome    string               `json:"outcome"` // passed, failed, or not run: there is no GPU, and nothing was compared
+	Outcome    string               `json:"outcome"` // passed, failed, incomplete: Triton is not there; not run: there is no GPU, and nothing was compared
 	Conclusion verdict.Verdict      `json:"conclusion"`
 	Sentence   string               `json:"sentence"` // the verdict and what was looked at
 	Problems   []string             `json:"problems"`
 	GPU        *printedGPU          `json:"gpu"` // null: none
 	Kernels    []printedMicrokernel `json:"kernels"`
+	Recorded   []printedRecorded    `json:"recorded"` // kernels of Triton, clean and while they record
 	Machine    printedSimulating    `json:"machine"`
 }
 
@@ -155,6 +156,15 @@ type printedMicrokernel struct {
 	Differ      int     `json:"differ"`       // results
 	ULPs        float64 `json:"ulps"`         // the largest difference of approximate results, in units in the last place
 	Problem     string  `json:"problem"`      // "" where there is none
+}
+
+// printedRecorded is how one kernel that records compares: what it writes with what it writes clean, and its recordings with the simulator's.
+type printedRecorded struct {
+	Name    string             `json:"name"`
+	Exact   bool               `json:"exact"`   // a GPU must write the bits that the simulator writes
+	Events  int                `json:"events"`  // in its largest recording
+	Slower  map[string]float64 `json:"slower"`  // by mode: the time of a launch, in times of a clean one
+	Problem string             `json:"problem"` // "" where there is none
 }
 
 // printedSimulating is where the simulator ran.

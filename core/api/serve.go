@@ -19,6 +19,8 @@ type serveDeviceRequest struct {
 	Memory int    `json:"memory"` // likewise, of the memory that both share
 	Base   uint64 `json:"base"`   // at which address the other has that memory
 	Bytes  int    `json:"bytes"`
+
+	Run *servedRun `json:"run"` // what launches are part of; null: of nothing
 }
 
 type serveDeviceDocument struct {
@@ -68,6 +70,9 @@ func (c *Core) serveDevice(j *job.Job, r *serveDeviceRequest) (*serveDeviceDocum
 		doc.Requests++
 		if _, ours := inner.machineOperations(op); !ours && !slices.Contains(served, op) || op == "serve_device" {
 			return reply(nil, fault.Usagef("there is no operation %q of a device", op))
+		}
+		if op == "simulate_launch" && r.Run != nil {
+			return r.Run.launch(request, func(request []byte) []byte { return inner.Call(op, request) })
 		}
 		return inner.Call(op, request)
 	})

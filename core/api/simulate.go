@@ -2,7 +2,9 @@ package api
 
 import (
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/recording/recorder"
 	"github.com/prlx-go/prlx/core/simulator/device"
+	"github.com/prlx-go/prlx/core/simulator/fatbinary"
 	"github.com/prlx-go/prlx/core/simulator/ptx"
 	"github.com/prlx-go/prlx/core/simulator/simt/target"
 	"github.com/prlx-go/prlx/core/simulator/simulation"
@@ -45,8 +47,9 @@ func (c *Core) SeeMemory(view func(address uint64, n int) []byte) { c.device.See
 
 type simulateLoadRequest struct {
 	requestLimits
-	Name string `json:"name"` // what errors call it
-	PTX  string `json:"ptx"`
+	Name  string `json:"name"`  // what errors call it
+	PTX   string `json:"ptx"`   // the text
+	Image []byte `json:"image"` // instead of it: a container in which a compiler embedded it
 
 	Signatures bool `json:"signatures"` // say what the kernels take
 }
@@ -77,9 +80,18 @@ type declaredParam struct {
 
 // simulateLoad reads a PTX text and keeps it for launches.
 func (c *Core) simulateLoad(j *job.Job, r *simulateLoadRequest) (*simulateLoadDocument, error) {
+	if r.Image != nil {
+		var err error
+		if r.PTX, err = fatbinary.PTX(r.Name, r.Image, target.SM80.Number); err != nil {
+			return nil, err
+		}
+	}
 	id, m, err := c.device.Load(j.Context(), r.Name, r.PTX)
 	if err != nil {
 		return nil, err
+	}
+	if r.Image != nil {
+		m.Hash = recorder.ModuleHash(fatbinary.Anywhere(r.PTX)) // a program that was moved is the same
 	}
 	doc := &simulateLoadDocument{Module: id, Kernels: m.Kernels(), Hash: m.Hash}
 	if r.Signatures {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/straggler"
 	"github.com/prlx-go/prlx/core/trace/event"
 	"github.com/prlx-go/prlx/core/trace/source"
@@ -55,25 +56,25 @@ type place struct {
 }
 
 // activities finds out what ranks did, and when collectives were launched.
-func (b *jobBuilder) activities() error {
-	b.t.stage("activities")
+func (b *jobBuilder) activities(j *job.Job) error {
+	b.in.stage(j, "activities")
 	begins := map[place]int32{}
 	for e, i := range b.spanOf {
 		s := &b.m.Part.Spans[i]
 		begins[place{s.Node, s.Plane, s.Line, s.StartNS}] = int32(e)
 	}
-	read := make([]*nodeActivities, len(b.t.nodes))
-	err := b.t.eachNode(func(ctx context.Context, k, _ int) (err error) {
-		share := b.t.share(k)
+	read := make([]*nodeActivities, len(b.in.nodes))
+	err := b.in.eachNode(j, func(ctx context.Context, k, _ int) (err error) {
+		share := b.in.nodes[k].share(j)
 		defer share.Done()
 		read[k], err = b.readActivities(ctx, k, begins)
-		return withPath(err, b.t.nodes[k].Path)
+		return withPath(err, b.in.nodes[k].Path)
 	})
 	if err != nil {
 		return err
 	}
-	j := b.job
-	j.Doing = make([][]straggler.Work, len(j.Ranks))
+	into := b.job
+	into.Doing = make([][]straggler.Work, len(into.Ranks))
 	names := map[straggler.Did]int32{}
 	seen, dropped := false, int64(0)
 	for k, a := range read {
@@ -82,37 +83,37 @@ func (b *jobBuilder) activities() error {
 		}
 		seen, dropped = true, dropped+a.dropped
 		for e, ns := range a.launched {
-			j.Events[e].LaunchNS = ns
+			into.Events[e].LaunchNS = ns
 		}
 		to := make([]int32, len(a.all))
 		for i, d := range a.all {
 			n, ok := names[d]
 			if !ok {
-				n = int32(len(j.Names))
-				names[d], j.Names = n, append(j.Names, d)
+				n = int32(len(into.Names))
+				names[d], into.Names = n, append(into.Names, d)
 			}
 			to[i] = n
 		}
 		b.doingOf(k, a, to)
 	}
 	if !seen {
-		j.Doing = nil
+		into.Doing = nil
 	}
 	if dropped > 0 {
-		b.t.note("of what ranks did between collectives %d events are more than are kept and do not explain anything", dropped)
+		b.said.note("of what ranks did between collectives %d events are more than are kept and do not explain anything", dropped)
 	}
 	return nil
 }
 
 // readActivities reads one trace; nil: it shows nothing of this kind.
 func (b *jobBuilder) readActivities(ctx context.Context, k int, begins map[place]int32) (*nodeActivities, error) {
-	n := b.t.nodes[k]
+	n := b.in.nodes[k]
 	trace, ok := n.Trace.(source.Active)
 	if !ok || n.Src == nil {
 		return nil, nil
 	}
 	partyOf := b.partiesOf(k)
-	a := &nodeActivities{names: map[string]int32{}, calls: map[int32]map[uint64]int64{}, threads: map[[2]int32]int{}, launched: map[int32]int64{}, most: max(mostActivities/len(b.t.nodes), leastActivities)}
+	a := &nodeActivities{names: map[string]int32{}, calls: map[int32]map[uint64]int64{}, threads: map[[2]int32]int{}, launched: map[int32]int64{}, most: max(mostActivities/len(b.in.nodes), leastActivities)}
 	launchedBy := map[int32]call{} // by event; its process is the party
 	err := trace.Activities(ctx, n.Src, func(x *source.Activity) {
 		if x.Process < 0 || x.Line < 0 {
@@ -152,7 +153,7 @@ func (b *jobBuilder) readActivities(ctx context.Context, k int, begins map[place
 
 // partiesOf says by process of a trace whose it is; -1: nobody's.
 func (b *jobBuilder) partiesOf(k int) func(process int32) int32 {
-	n, first := b.t.nodes[k], int32(slices.IndexFunc(b.t.parties(), func(p party) bool { return p.node == k }))
+	n, first := b.in.nodes[k], int32(slices.IndexFunc(b.in.parties, func(p party) bool { return p.node == k }))
 	of := n.nodesOfProcesses()
 	return func(process int32) int32 {
 		switch {
@@ -215,7 +216,7 @@ func (b *jobBuilder) doingOf(k int, a *nodeActivities, names []int32) {
 	host := group(a.host, func(x *activity) (int32, bool) { return partyOf(x.process), true })
 	own := map[int32][]straggler.Work{} // of hosts, by party
 	for r, seat := range b.seats {
-		if b.t.parties()[seat.slot.Node].node != k {
+		if b.in.parties[seat.slot.Node].node != k {
 			continue
 		}
 		hosts, done := own[seat.slot.Node]

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/trace/source"
 )
@@ -48,22 +47,6 @@ func (d *Document) nodeOf(path string) *NodeResult {
 	for k, o := range d.Outputs {
 		if len(d.Outputs) == len(d.Nodes) && o.Path == filepath.Base(path) {
 			return &d.Nodes[k]
-		}
-	}
-	return nil
-}
-
-// refuseTwice keeps clock data, which is about the clocks that traces were recorded on, from being applied to traces that are not
-// on those clocks any more.
-func (t *task) refuseTwice() error {
-	for _, n := range t.nodes {
-		if n.parts() > 1 && !n.aligned {
-			return fault.New(fault.Incompatible, "holds %d nodes that were merged on clocks of their own, and clock data is about single nodes", n.parts()).WithPath(n.Path).
-				WithHint("combine the traces as recorded")
-		}
-		if n.aligned {
-			return fault.New(fault.Incompatible, "prlx has aligned this trace already, and clock data would move its times twice").WithPath(n.Path).
-				WithHint("combine the traces as recorded, or leave the clock data out: --method wall")
 		}
 	}
 	return nil

@@ -31,23 +31,3 @@ func clockInstants(first, last int64) []int64 {
 	}
 	return out
 }
-
-// stateClocks says of each node whose clock is related what it showed over its trace.
-func (t *task) stateClocks() {
-	for k, n := range t.nodes {
-		n.Result.Clock = []ClockAt{}
-		switch n.Result.Method {
-		case MethodProbes, MethodDeclared, methodCollectives, methodSystem, methodHost:
-		default:
-			continue
-		}
-		first, last, ok := n.spanNS()
-		if !ok || k == t.ref && !t.external {
-			continue
-		}
-		for _, at := range clockInstants(first, last) {
-			y, bound, _ := n.Clocks.Wall.At(at)
-			n.Result.Clock = append(n.Result.Clock, ClockAt{AtNS: at, OffsetNS: at - y, BoundNS: bound})
-		}
-	}
-}

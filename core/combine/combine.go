@@ -191,13 +191,11 @@ func (r *NodeResult) fill(s *align.Stats) {
 	r.Clamps = s.Clamps
 }
 
-// takeCounts copies the counts of o, which another process made, and keeps the rest.
+// takeCounts takes over the counts of o, which writing made, and keeps the rest.
 func (r *NodeResult) takeCounts(o *NodeResult) {
-	kept := *r
-	*r = *o
-	r.ID, r.Identity, r.Host, r.Rank, r.Inputs, r.Method = kept.ID, kept.Identity, kept.Host, kept.Rank, kept.Inputs, kept.Method
-	r.Holds, r.Salvaged, r.OutsideGrowthPPB = kept.Holds, kept.Salvaged, kept.OutsideGrowthPPB
-	r.Snapshots, r.OffsetWindows, r.MissingSnapshots = kept.Snapshots, kept.OffsetWindows, kept.MissingSnapshots
-	r.OffsetNS, r.DriftPPM, r.TracerLines, r.Steps, r.Warnings = kept.OffsetNS, kept.DriftPPM, kept.TracerLines, kept.Steps, kept.Warnings
-	r.RestsOn, r.Clock = kept.RestsOn, kept.Clock
+	r.Coverage, r.BoundNS, r.Clamps = o.Coverage, o.BoundNS, o.Clamps
+	r.Events, r.EventsCorrected, r.EventsDropped = o.Events, o.EventsCorrected, o.EventsDropped
+	r.EventsClamped, r.EventsInStep = o.EventsClamped, o.EventsInStep
+	r.SnapshotExtrapolations, r.OffsetExtrapolations = o.SnapshotExtrapolations, o.OffsetExtrapolations
+	r.MinCorrectionNS, r.MaxCorrectionNS = o.MinCorrectionNS, o.MaxCorrectionNS
 }

@@ -8,13 +8,12 @@ import (
 )
 
 // concluded is what combining comes to: passed where every clock is known over its whole trace, nothing is missing and no collective
-// is left in an impossible order.
-func (t *task) concluded() verdict.Verdict {
-	d := t.doc
+// is left in an impossible order. degraded says it of the clock of each node.
+func (d *Document) concluded(degraded []bool) verdict.Verdict {
 	var e verdict.Evidence
 	known := int64(0)
-	for k, n := range t.nodes {
-		if d.NotAligned == "" && !n.degraded && !d.Nodes[k].BoundNS.Unknown {
+	for k := range d.Nodes {
+		if d.NotAligned == "" && !degraded[k] && !d.Nodes[k].BoundNS.Unknown {
 			known++
 		}
 	}
@@ -33,12 +32,13 @@ func (t *task) concluded() verdict.Verdict {
 	if c := d.Collectives; c != nil && c.Unjudged > 0 {
 		e.Missed("executions of collectives", c.Unjudged, "beyond the limit")
 	}
-	for k, n := range t.nodes {
-		switch s := d.Nodes[k].Salvaged; {
+	for k := range d.Nodes {
+		n := &d.Nodes[k]
+		switch s := n.Salvaged; {
 		case s != nil:
 			e.Lacks("a part of the trace of "+n.ID, s.Sentence())
-		case d.NotAligned == "" && n.degraded:
-			e.Lacks("the clock of "+n.ID, n.Result.reason())
+		case d.NotAligned == "" && degraded[k]:
+			e.Lacks("the clock of "+n.ID, n.reason())
 		}
 	}
 	if d.NotAligned != "" {
@@ -75,8 +75,8 @@ func (r *NodeResult) reason() string {
 	return "it is not known over the whole trace"
 }
 
-// validated is what validating comes to: passed where some collective is in a possible order and none in an impossible one.
-func (t *task) validated(d *ValidateDocument, m *collective.Matched) verdict.Verdict {
+// conclusionOf is what validating comes to: passed where some collective is in a possible order and none in an impossible one.
+func conclusionOf(in *inputs, r *related, d *ValidateDocument, m *collective.Matched, unjudged int64) verdict.Verdict {
 	var e verdict.Evidence
 	e.Looked("collectives", int64(d.Consistent+d.Violated))
 	d.Files.missing(&e)
@@ -84,14 +84,14 @@ func (t *task) validated(d *ValidateDocument, m *collective.Matched) verdict.Ver
 	for _, s := range d.Salvaged {
 		e.Lacks("a part of the trace of "+s.ID, s.Sentence())
 	}
-	if t.unjudged > 0 {
-		e.Missed("executions of collectives", t.unjudged, "beyond the limit")
+	if unjudged > 0 {
+		e.Missed("executions of collectives", unjudged, "beyond the limit")
 	}
-	for _, n := range t.nodes {
-		if !n.absolute && len(t.nodes) > 1 {
+	for k, n := range in.nodes {
+		if !n.absolute && !in.alone() {
 			e.Lacks("the clock of "+n.ID, "the trace does not say when it was recorded, so nothing places its times beside those of others")
 		}
-		if n.degraded {
+		if r.nodes[k].degraded {
 			e.Lacks("the clock of "+n.ID, "it is not on the clock of the others, or not known over the whole trace")
 		}
 	}

@@ -65,13 +65,13 @@ type crossLine struct {
 
 // crossing decides processes and threads of node k.
 func (d *chromeDocument) crossing(k int) (*crossing, error) {
-	n := d.nodes[k]
+	n := d.in.nodes[k]
 	trace, ok := n.Trace.(source.ByLine)
 	if !ok {
 		return nil, fault.New(fault.Internal, "%s has no reader by line", n.format.Title).WithPath(n.Path)
 	}
-	x := &crossing{doc: d, node: n, trace: trace, plan: d.plans[k], add: d.eventStats(k)}
-	edit, stats := x.plan.Edit(d.zeroNS, d.keep, align.EventStats{})
+	x := &crossing{doc: d, node: n, trace: trace, plan: d.c.at.nodes[k].plan, add: d.c.eventStats(d.in, k)}
+	edit, stats := x.plan.Edit(d.zeroNS, d.c.at.keep, align.EventStats{})
 	x.stats = stats
 	recorded := n.recorded()
 	for i, plane := range n.layout {
@@ -100,7 +100,7 @@ func (d *chromeDocument) markPlane(k int, p *crossPlane) {
 	if part < 0 {
 		return
 	}
-	one := &d.mark.Nodes[d.mine[k][part]]
+	one := &d.marks.mark.Nodes[d.marks.mine[k][part]]
 	one.Processes = append(one.Processes, p.pid)
 	var tids []int
 	for _, l := range p.lines {
@@ -145,7 +145,7 @@ func (p *crossPlane) describe(dst []byte, place int64) []byte {
 	}
 	text := func(s string) string { return string(source.AppendString(nil, s)) }
 	name := p.plane.Name
-	if !p.doc.alone() {
+	if !p.doc.in.alone() {
 		if p.part >= 0 && p.node.parts() > 1 {
 			name = p.recorded.Name
 		}
@@ -201,7 +201,7 @@ func (l *crossLine) write(w *pieceWorker) error {
 			l.lost.negative.Add(1)
 		}
 		start, end := source.After(l.at.NewBaseNS, from), source.After(l.at.NewBaseNS, to)
-		if !overlaps(l.doc.keep, start, end) {
+		if !overlaps(l.doc.c.at.keep, start, end) {
 			return nil
 		}
 		one = [2]int64{e.OffsetPS, from}
@@ -273,15 +273,9 @@ func clipped(s string, limit int) string {
 }
 
 // conclude fills in the result of the node and says what was left out.
-func (x *crossing) conclude() {
-	var total align.Stats
-	for _, s := range x.stats {
-		total.Merge(s)
-	}
+func (x *crossing) conclude(w *writtenNode) {
+	w.count(x.stats)
 	n := x.node
-	n.Result.EventsDropped = total.Events - total.Aggregated - total.Timed
-	n.kept = total.Timed
-	n.Result.fill(&total)
 	var empty []string
 	for _, p := range n.layout {
 		if !slices.ContainsFunc(x.planes, func(c *crossPlane) bool { return c.plane == p }) {
@@ -293,9 +287,9 @@ func (x *crossing) conclude() {
 		if more := len(empty) - 5; more > 0 {
 			shown += fmt.Sprintf(" and %d more", more)
 		}
-		n.warn("no place in Chrome JSON for planes without timed events: %s", shown)
+		w.warnings.say("no place in Chrome JSON for planes without timed events: %s", shown)
 	}
-	for _, w := range []struct {
+	for _, left := range []struct {
 		n    int64
 		text string
 	}{
@@ -307,8 +301,8 @@ func (x *crossing) conclude() {
 		{x.lost.negative.Load(), "given no duration: events with a negative one"},
 		{x.lost.distant.Load(), "set to 0: times more than 292 years from the output's zero"},
 	} {
-		if w.n > 0 {
-			n.warn("%s: %d", w.text, w.n)
+		if left.n > 0 {
+			w.warnings.say("%s: %d", left.text, left.n)
 		}
 	}
 }

@@ -38,73 +38,51 @@ type DeviceClock struct {
 	to *clock.Map // the clock -> that of the host; nil: its events stay
 }
 
-// deviceClocks finds out, where it is asked for, what clocks the devices of each node are on.
-func (t *task) deviceClocks() error {
-	if t.req.DeviceClocks == "" || t.req.DeviceClocks == deviceClocksTrust {
-		return nil
-	}
-	t.stage("launches")
-	reports := make([][]DeviceClock, len(t.nodes))
-	err := t.eachNode(func(ctx context.Context, k, _ int) (err error) {
-		share := t.share(k)
-		defer share.Done()
-		reports[k], err = t.devicesOf(ctx, t.nodes[k])
-		return withPath(err, t.nodes[k].Path)
-	})
-	if err != nil {
-		return err
-	}
-	for k, n := range t.nodes {
-		n.Result.DeviceClocks = reports[k]
-		for i := range reports[k] {
-			d := &reports[k][i]
-			if d.Moved || !d.Before.None() {
-				n.warn("%s: %s", d.Process, d.Said)
-			}
-		}
-	}
-	return nil
+// deviceClocks is what launches and waits say of the devices of one node.
+type deviceClocks struct {
+	found    []DeviceClock
+	maps     map[int32]*clock.Map // by process, of devices whose clock is not taken for the host's: the one -> the other
+	warnings sentences
 }
 
-// devicesOf reads the launches of a node and judges the clocks of its devices.
-func (t *task) devicesOf(ctx context.Context, n *Node) ([]DeviceClock, error) {
+// devicesOf reads the launches of a node and judges the clocks of its devices. With correct, what is in an impossible order is moved.
+func devicesOf(ctx context.Context, n *Node, correct bool) (out deviceClocks, err error) {
 	trace, ok := n.Trace.(source.Linked)
 	switch {
 	case !ok:
-		n.warn("device clocks: a trace of this format is not looked at for launches")
-		return nil, nil
+		out.warnings.say("device clocks: a trace of this format is not looked at for launches")
+		return out, nil
 	case n.Src == nil:
-		n.warn("device clocks: the tasks of an executor do not look for launches")
-		return nil, nil
+		out.warnings.say("device clocks: the tasks of an executor do not look for launches")
+		return out, nil
 	case !n.absolute:
-		n.warn("device clocks: the trace does not say when it was recorded, so its launches are not looked at")
-		return nil, nil
+		out.warnings.say("device clocks: the trace does not say when it was recorded, so its launches are not looked at")
+		return out, nil
 	case n.aligned:
-		n.warn("device clocks: prlx has aligned this trace before, and they are left as they are")
-		return nil, nil
+		out.warnings.say("device clocks: prlx has aligned this trace before, and they are left as they are")
+		return out, nil
 	}
-	found, err := launches.Read(ctx, n.Src, trace)
+	read, err := launches.Read(ctx, n.Src, trace)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	if found.Every > 1 {
-		n.warn("device clocks: one launch in %d is looked at", found.Every)
+	if read.Every > 1 {
+		out.warnings.say("device clocks: one launch in %d is looked at", read.Every)
 	}
-	if found.Ambiguous > 0 {
-		n.warn("device clocks: %d launches have a number that several processes use, and are not looked at", found.Ambiguous)
+	if read.Ambiguous > 0 {
+		out.warnings.say("device clocks: %d launches have a number that several processes use, and are not looked at", read.Ambiguous)
 	}
-	out := []DeviceClock{}
+	out.found = []DeviceClock{}
 	linked := 0
-	for i := range found.Devices {
-		d := &found.Devices[i]
+	for i := range read.Devices {
+		d := &read.Devices[i]
 		one := DeviceClock{Process: deviceName(n.layout[d.Process]), GPU: n.layout[d.Process].GPU, Work: d.Work, Launches: len(d.Launches), Waits: len(d.Waits)}
 		if linked += one.Launches; d.Linked > one.Launches {
-			n.warn("device clocks: %s: of %d launches the %d are looked at that leave the least room, over the whole time", one.Process, d.Linked, one.Launches)
+			out.warnings.say("device clocks: %s: of %d launches the %d are looked at that leave the least room, over the whole time", one.Process, d.Linked, one.Launches)
 		}
 		if err := one.judge(ctx, d); err != nil {
-			return nil, err
+			return out, err
 		}
-		correct := t.req.DeviceClocks == deviceClocksCorrect
 		switch {
 		case !correct:
 			one.stay("")
@@ -114,15 +92,20 @@ func (t *task) devicesOf(ctx context.Context, n *Node) ([]DeviceClock, error) {
 			one.stay("its events share a process with those of the host, and are not moved")
 		}
 		if one.to != nil {
-			if n.devices == nil {
-				n.devices = map[int32]*clock.Map{}
+			if out.maps == nil {
+				out.maps = map[int32]*clock.Map{}
 			}
-			n.devices[d.Process] = one.to
+			out.maps[d.Process] = one.to
 		}
-		out = append(out, one)
+		out.found = append(out.found, one)
 	}
 	if linked == 0 {
-		n.warn("device clocks: no launch is linked to what a device did, so nothing can be said of them")
+		out.warnings.say("device clocks: no launch is linked to what a device did, so nothing can be said of them")
+	}
+	for i := range out.found {
+		if d := &out.found[i]; d.Moved || !d.Before.None() {
+			out.warnings.say("%s: %s", d.Process, d.Said)
+		}
 	}
 	return out, nil
 }
@@ -292,9 +275,9 @@ func aheadOfHost(ns int64) string {
 	return span(ns) + " ahead of the host's"
 }
 
-// onHostClock maps an instant of a process of the node to the clock of its host.
-func (n *Node) onHostClock(process int32, ns int64) (hostNS, boundNS int64) {
-	m := n.devices[process]
+// onHost maps an instant of a process of the node to the clock of its host.
+func (d *deviceClocks) onHost(process int32, ns int64) (hostNS, boundNS int64) {
+	m := d.maps[process]
 	if m == nil {
 		return ns, 0
 	}
@@ -302,26 +285,26 @@ func (n *Node) onHostClock(process int32, ns int64) (hostNS, boundNS int64) {
 	return ns, boundNS
 }
 
-// deviceClock is the map of a process's clock to that of the reference, nil where it is the host's.
-func (n *Node) deviceClock(process int32) *clock.Map {
-	m := n.devices[process]
+// onReference is the map of a process's clock to that of the reference, nil where it is the host's. wall is that of the host.
+func (d *deviceClocks) onReference(process int32, wall *clock.Map) *clock.Map {
+	m := d.maps[process]
 	if m == nil {
 		return nil
 	}
-	return clock.Compose(m, n.Clocks.Wall)
+	return clock.Compose(m, wall)
 }
 
-// deviceBound is the largest error of events of devices that have a clock of their own, between two instants.
-func (n *Node) deviceBound(from, to int64) (boundNS int64, ok bool) {
-	for p := range n.devices {
-		boundNS, ok = max(boundNS, n.deviceClock(p).LargestBound(from, to)), true
+// bound is the largest error of events of devices that have a clock of their own, between two instants.
+func (d *deviceClocks) bound(wall *clock.Map, from, to int64) (boundNS int64, ok bool) {
+	for p := range d.maps {
+		boundNS, ok = max(boundNS, d.onReference(p, wall).LargestBound(from, to)), true
 	}
 	return boundNS, ok
 }
 
-// deviceLead is by how much the events of devices come earlier at most.
-func (n *Node) deviceLead() (leadNS int64) {
-	for _, m := range n.devices {
+// lead is by how much the events of devices come earlier at most.
+func (d *deviceClocks) lead() (leadNS int64) {
+	for _, m := range d.maps {
 		for _, k := range m.Knots() {
 			leadNS = max(leadNS, k.X-k.Y)
 		}

@@ -39,37 +39,36 @@ type Residuals struct {
 // mostExplained is how many executions either way an explanation lists.
 const mostExplained = 5
 
-// explain says what a node's clock rests on, if that was asked for.
-func (t *task) explain() error {
-	if t.req.Explain == "" {
-		return nil
+// explain says what a node's clock rests on, if that was asked for. m is what was matched within the time range; nil: nothing.
+func explain(in *inputs, c *clocks, m *collective.Matched) (*Explanation, error) {
+	if in.req.Explain == "" {
+		return nil, nil
 	}
-	k, err := findNode(t.nodes, t.req.Explain)
+	k, err := findNode(in.nodes, in.req.Explain)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	n := t.nodes[k]
-	e := &Explanation{Node: n.ID, AtMost: []TightOrder{}, AtLeast: []TightOrder{}}
-	t.doc.Explained = e
-	if t.matched == nil {
-		return nil
+	e := &Explanation{Node: in.nodes[k].ID, AtMost: []TightOrder{}, AtLeast: []TightOrder{}}
+	if m == nil {
+		return e, nil
 	}
-	x := explaining{t: t, center: t.sharedWith(n), clock: t.clockOf(), m: t.matched, e: e}
-	for i := range x.m.Groups {
-		g := &x.m.Groups[i]
-		x.m.Orders(g, func(givers, receivers []int32) { x.order(g, givers, receivers) })
+	x := explaining{in: in, shares: c.shares, center: c.shares.with(k), clock: c.clock(in), m: m, e: e}
+	for i := range m.Groups {
+		g := &m.Groups[i]
+		m.Orders(g, func(givers, receivers []int32) { x.order(g, givers, receivers) })
 	}
 	slices.Sort(x.ends)
 	if n := len(x.ends); n > 0 {
 		e.Ends = Residuals{Executions: n, P50NS: x.ends[n/2], P99NS: x.ends[n*99/100], MaxNS: x.ends[n-1]}
 	}
-	return nil
+	return e, nil
 }
 
 // explaining gathers an explanation.
 type explaining struct {
-	t      *task
-	center *Node // whose clock is explained
+	in     *inputs
+	shares sharing
+	center int // the node whose clock is explained
 	clock  collective.Clock
 	m      *collective.Matched
 	e      *Explanation
@@ -78,8 +77,7 @@ type explaining struct {
 
 // own reports whether a member is on the clock that is explained.
 func (x *explaining) own(g *collective.Group, i int32) bool {
-	s := &x.m.Part.Spans[g.Members[i].Span]
-	return x.t.sharedWith(x.t.nodes[x.t.parties()[s.Node].node]) == x.center
+	return x.shares.with(x.in.nodeOf(x.m.Part.Spans[g.Members[i].Span].Node)) == x.center
 }
 
 // instant is the begin or the end of a member's execution, on the reference's clock.
@@ -95,7 +93,7 @@ func (x *explaining) instant(g *collective.Group, i int32, end bool) int64 {
 
 func (x *explaining) slot(g *collective.Group, i int32) string {
 	s := &x.m.Part.Spans[g.Members[i].Span]
-	return x.t.slot(collective.Slot{Node: s.Node, Device: s.Device})
+	return x.in.slot(collective.Slot{Node: s.Node, Device: s.Device})
 }
 
 // order looks at one statement: of the others the last that entered limits when the node left, the first that left when it entered.

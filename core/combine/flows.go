@@ -18,7 +18,7 @@ type flowEnd struct {
 func (d *chromeDocument) flows(yield func(int64, maker) error) error {
 	begins, ends := map[uint64][]flowEnd{}, map[uint64][]flowEnd{}
 	var order []uint64 // of begins, as the inputs have them
-	for k, n := range d.nodes {
+	for k, n := range d.in.nodes {
 		own, ok := n.Trace.(source.Accompanying)
 		x := d.parts[k].cross
 		if !ok || x == nil {
@@ -32,7 +32,7 @@ func (d *chromeDocument) flows(yield func(int64, maker) error) error {
 			}
 			one := flowEnd{l.pid, l.tid, source.After(l.at.NewBaseNS, l.at.Cursor().Map((e.NS-l.at.OldBaseNS)*1000))} // as its slice is mapped
 			switch {
-			case !overlaps(d.keep, one.at, one.at):
+			case !overlaps(d.c.at.keep, one.at, one.at):
 			case e.Begins:
 				if begins[e.Number] == nil {
 					order = append(order, e.Number)
@@ -116,9 +116,9 @@ func (d *chromeDocument) flowEnd(dst []byte, phase string, id int64, e flowEnd) 
 // sayFlows says how many flows were written.
 func (d *chromeDocument) sayFlows() {
 	if d.flowsDrawn > 0 {
-		d.note("%d flows lead from calls of NCCL over launches and kernels to the proxies of peers", d.flowsDrawn)
+		d.said.note("%d flows lead from calls of NCCL over launches and kernels to the proxies of peers", d.flowsDrawn)
 	}
 	if d.flowsBack > 0 {
-		d.warn("%d flows of NCCL are left out: by the clocks as they are known, what they lead to was before what they come from", d.flowsBack)
+		d.said.warn("%d flows of NCCL are left out: by the clocks as they are known, what they lead to was before what they come from", d.flowsBack)
 	}
 }

@@ -23,11 +23,9 @@ func TestAHeldOffsetIsTrustedLessEverySecond(t *testing.T) {
 		{degrade, 5000 + 3*20_000, 1_000},
 		{hold, 5000, 100_000},
 	} {
-		n := &Node{}
-		held := &task{req: &Request{Policy: tc.policy}, nodes: []*Node{n}, external: true}
-		held.applyOffsets(n, &offsets.NodeOffsets{Map: fitted}, nil, MethodProbes)
+		held := solvedClock(&offsets.NodeOffsets{Map: fitted}, nil, MethodProbes, tc.policy, false)
 		at := 4 * second
-		if y, bound, _ := n.Clocks.Wall.At(at); y-at != tc.offsetNS || bound != 300+3*tc.growth {
+		if y, bound, _ := held.wall.At(at); y-at != tc.offsetNS || bound != 300+3*tc.growth {
 			t.Errorf("%s: the offset is %d ±%d ns, want %d ±%d", tc.policy, y-at, bound, tc.offsetNS, 300+3*tc.growth)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/prlx-go/prlx/core/clocks/collective"
 	"github.com/prlx-go/prlx/core/clocks/offsets"
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/trace/clock"
 	"github.com/prlx-go/prlx/core/trace/event"
 )
@@ -34,33 +35,32 @@ type rung struct {
 	bound   int64      // typical over the trace
 }
 
-// rungs returns what the sources say of a node, in the order of the ladder.
-func (t *task) rungs(n *Node, k *known, toRef *clock.Map) []rung {
+// rungs returns what the sources say of node k, in the order of the ladder. toRef maps the reference of clock files to that of the run.
+func rungs(in *inputs, ev *evidence, k int, toRef *clock.Map) []rung {
 	var out []rung
+	n, files, number := in.nodes[k], &ev.files, ev.relation.numbers[k]
 	add := func(method string, o *offsets.NodeOffsets, then *clock.Map) {
 		m := o.Map
 		if !then.IsIdentity() {
 			m = clock.Compose(m, then)
 		}
-		out = append(out, rung{method, o, m, t.typicalBound(n, m)})
+		out = append(out, rung{method, o, m, typicalBound(n, m)})
 	}
-	if k.solution != nil {
-		if o, ok := k.solution.Node(t.probedBy(n).Number); ok {
-			add(k.method, o, toRef)
+	if files.solution != nil {
+		if o, ok := files.solution.Node(ev.relation.numbers[files.probers.probedBy(k)]); ok {
+			add(files.method, o, toRef)
 		}
 	}
-	if k.declared != nil {
-		if o, ok := k.declared.Node(n.Number); ok {
+	if files.declared != nil {
+		if o, ok := files.declared.Node(number); ok {
 			add(MethodDeclared, o, toRef)
 		}
 	}
-	if k.collectives != nil {
-		if o, ok := k.collectives.Node(t.sharedWith(n).Number); ok {
-			add(methodCollectives, o, nil)
-		}
+	if o, ok := ev.relation.of(k); ok {
+		add(methodCollectives, o, nil)
 	}
-	if place := slices.Index(t.nodes, n); k.kept != nil && k.declared == nil && k.method != MethodDeclared {
-		if o, ok := k.kept.Node(place); ok {
+	if ev.kept != nil && files.declared == nil && files.method != MethodDeclared {
+		if o, ok := ev.kept.Node(k); ok {
 			add(methodSystem, o, nil)
 		}
 	}
@@ -71,7 +71,7 @@ func (t *task) rungs(n *Node, k *known, toRef *clock.Map) []rung {
 const boundSamples = 9
 
 // typicalBound is the median bound of a map over a node's trace.
-func (t *task) typicalBound(n *Node, m *clock.Map) int64 {
+func typicalBound(n *Node, m *clock.Map) int64 {
 	first, last, ok := n.spanNS()
 	if !ok {
 		return math.MaxInt64
@@ -87,11 +87,13 @@ func (t *task) typicalBound(n *Node, m *clock.Map) int64 {
 
 // climb gives a node the clock that its sources allow together: that of the tightest, within what the others allow. A source that contradicts
 // the one that is used is said, with the collectives that show it, and is an error where policy refuses. A source that is doubted takes no part.
-func (t *task) climb(l *ladder, d doubts) error {
-	n := l.n
+func (l *ladder) climb(d doubts) (c wallClock, said remarks, err error) {
+	n := l.in.nodes[l.k]
 	best := l.choose(d)
 	chosen := l.rungs[best]
 	wall := chosen.wall
+	var rests []Rest
+	degraded := false
 	for i, r := range l.rungs {
 		if l.reference() {
 			break
@@ -106,58 +108,67 @@ func (t *task) climb(l *ladder, d doubts) error {
 			switch {
 			case apart.beyond > 0:
 				rest.Contradicts = chosen.method
-				said, err := l.contradiction(&chosen, &r, apart)
+				text, err := l.contradiction(&chosen, &r, apart)
 				if err != nil {
-					return err
+					return c, said, err
 				}
-				if t.req.Policy == refuse {
-					return fault.New(fault.Alignment, "%s", said).WithPath(n.Path).WithHint("leave one of them out, or use --policy degrade, which takes %s", chosen.method)
+				if l.in.req.Policy == refuse {
+					return c, said, fault.New(fault.Alignment, "%s", text).WithPath(n.Path).WithHint("leave one of them out, or use --policy degrade, which takes %s", chosen.method)
 				}
-				n.degraded = true
-				t.warn("%s; the clock by %s is used", said, chosen.method)
+				degraded = true
+				said.warn("%s; the clock by %s is used", text, chosen.method)
 			case d[r.method] == nil && d[chosen.method] == nil && m != wall && r.method != methodSystem: // what a system claims of its clock narrows nothing that is known better
 				wall, rest.Narrows = m, true
 			}
 		}
-		n.Result.RestsOn = append(n.Result.RestsOn, rest)
+		rests = append(rests, rest)
 	}
-	if chosen.method == methodCollectives && l.collectives.Straight && !l.reference() {
-		n.degraded = true
-		n.warn("its clock rests on too few collectives to show whether it stepped")
-	}
-	if left := l.contradicting(); left > 0 && chosen.method == methodCollectives {
-		n.degraded = true
-		n.warn("its clock rests on collectives of which %d contradict the others and are left out: where they are right, a clock stepped in a way that no bound holds", left)
-	}
+	limits := l.limits(chosen.method)
 	if why := d[chosen.method]; why != nil && !l.reference() {
-		n.degraded = true
+		degraded = true
 		wall = why.loosen(chosen.method, wall)
 	}
 	o := *chosen.offsets
 	o.Map = wall
-	t.applyOffsets(n, &o, nil, chosen.method)
-	return t.checkReach(n)
+	c = solvedClock(&o, nil, chosen.method, l.in.req.Policy, l.reference())
+	c.rests, c.degraded, c.said = rests, degraded || len(limits) > 0, append(limits, c.said...)
+	err = c.checkReach(n, l.in.req.Policy)
+	return c, said, err
+}
+
+// limits says what a clock by collectives lacks.
+func (l *ladder) limits(method string) (said sentences) {
+	if method != methodCollectives || l.reference() {
+		return nil
+	}
+	if l.ev.relation.solution.Straight {
+		said.say("its clock rests on too few collectives to show whether it stepped")
+	}
+	if left := l.ev.relation.solution.Contradicting; left > 0 {
+		said.say("its clock rests on collectives of which %d contradict the others and are left out: where they are right, a clock stepped in a way that no bound holds", left)
+	}
+	return said
+}
+
+// weighing is what the sources of all clocks are weighed with.
+type weighing struct {
+	job      *job.Job
+	in       *inputs
+	ev       *evidence
+	own      collective.Clock // clocks as recorded
+	external bool             // the reference is none of the inputs
 }
 
 // ladder is the choice among the sources of one node's clock.
 type ladder struct {
-	t           *task
-	n           *Node
-	rungs       []rung            // in the order of the ladder
-	collectives *offsets.Solution // nil: none relates the clocks
-	shown       map[string]*collective.Verdict
+	*weighing
+	k     int    // the node
+	rungs []rung // in the order of the ladder
+	shown map[string]*collective.Verdict
 }
 
 // reference reports whether the node's clock is the one that all others are compared with.
-func (l *ladder) reference() bool { return l.n == l.t.nodes[l.t.ref] && !l.t.external }
-
-// contradicting is how many collectives contradict those that the clocks rest on.
-func (l *ladder) contradicting() int {
-	if l.collectives == nil || l.reference() {
-		return 0
-	}
-	return l.collectives.Contradicting
-}
+func (l *ladder) reference() bool { return l.k == l.in.ref && !l.external }
 
 // choose returns the tightest source that is not doubted; where all are, the upper one of the ladder.
 func (l *ladder) choose(d doubts) int {
@@ -190,25 +201,27 @@ func (d *doubt) loosen(method string, m *clock.Map) *clock.Map {
 	return clock.Compose(m, clock.Shift(0, d.apart))
 }
 
-// doubt judges the sources in the order of the ladder: each is doubted that contradicts one above it that is not, about any node.
-func (t *task) doubt(ladders []*ladder) (doubts, error) {
-	d := doubts{}
+// findDoubts judges the sources in the order of the ladder: each is doubted that contradicts one above it that is not, about any node.
+func findDoubts(ladders []*ladder) (d doubts, said remarks, err error) {
+	d = doubts{}
 	for _, method := range [...]string{MethodProbes, MethodDeclared, methodCollectives, methodSystem} {
 		for _, above := range [...]string{MethodProbes, MethodDeclared, methodCollectives} {
 			if above == method {
 				break
 			}
-			if err := t.doubtOne(ladders, d, above, method); err != nil {
-				return nil, err
+			if err := doubtOne(ladders, d, above, method); err != nil {
+				return nil, said, err
 			}
 		}
 	}
 	for _, method := range slices.Sorted(maps.Keys(d)) {
-		if why := d[method]; slices.ContainsFunc(ladders, func(l *ladder) bool { return !slices.Contains(why.nodes, l.n.ID) && l.has(method) && !l.reference() }) {
-			t.warn("%s and %s contradict each other about %s, so nothing is taken from %s for any other node that has another source", why.by, method, shortList(why.nodes), method)
+		if why := d[method]; slices.ContainsFunc(ladders, func(l *ladder) bool {
+			return !slices.Contains(why.nodes, l.in.nodes[l.k].ID) && l.has(method) && !l.reference()
+		}) {
+			said.warn("%s and %s contradict each other about %s, so nothing is taken from %s for any other node that has another source", why.by, method, shortList(why.nodes), method)
 		}
 	}
-	return d, nil
+	return d, said, nil
 }
 
 func (l *ladder) has(method string) bool {
@@ -216,7 +229,7 @@ func (l *ladder) has(method string) bool {
 }
 
 // doubtOne compares two sources about all nodes.
-func (t *task) doubtOne(ladders []*ladder, d doubts, above, below string) error {
+func doubtOne(ladders []*ladder, d doubts, above, below string) error {
 	for _, l := range ladders {
 		if l.reference() || d[above] != nil {
 			continue
@@ -241,7 +254,7 @@ func (t *task) doubtOne(ladders []*ladder, d doubts, above, below string) error 
 		if d[loser] == nil {
 			d[loser] = &doubt{by: by}
 		}
-		d[loser].nodes = append(d[loser].nodes, l.n.ID)
+		d[loser].nodes = append(d[loser].nodes, l.in.nodes[l.k].ID)
 		d[loser].apart = max(d[loser].apart, a.by+a.allowed)
 	}
 	return nil
@@ -263,26 +276,22 @@ func (l *ladder) above(upper, lower int) (int, error) {
 // impossible judges the collectives as they are where the node has a source's clock and every other the one that collectives give it; nil
 // where no collective was looked at.
 func (l *ladder) impossible(r *rung) (*collective.Verdict, error) {
-	if v, ok := l.shown[r.method]; ok || l.t.found == nil || l.collectives == nil {
+	if v, ok := l.shown[r.method]; ok || l.ev.relation.solution == nil {
 		return v, nil
 	}
-	t := l.t
-	read := t.wallClock()
-	walls := make([]*clock.Map, len(t.nodes)) // nil: not known
-	for i, n := range t.nodes {
-		if o, ok := l.collectives.Node(t.sharedWith(n).Number); ok {
+	walls := make([]*clock.Map, len(l.in.nodes)) // nil: not known
+	for i := range l.in.nodes {
+		if o, ok := l.ev.relation.of(i); ok {
 			walls[i] = o.Map
 		}
-		if n == l.n {
-			walls[i] = r.wall
-		}
 	}
-	v, err := collective.Check(t.job.Context(), t.found, func(s *event.Span, ns int64) (int64, int64) {
-		k := t.parties()[s.Node].node
-		if walls[k] == nil && k != t.ref {
+	walls[l.k] = r.wall
+	v, err := collective.Check(l.job.Context(), l.ev.relation.matched.Matched, func(s *event.Span, ns int64) (int64, int64) {
+		k := l.in.nodeOf(s.Node)
+		if walls[k] == nil && k != l.in.ref {
 			return ns, math.MaxInt64
 		}
-		ns, bound := read(s, ns)
+		ns, bound := l.own(s, ns)
 		y, more, _ := walls[k].At(ns)
 		return y, bound + more
 	}, mostShown)
@@ -368,7 +377,7 @@ func together(a, b *clock.Map) (*clock.Map, apart) {
 
 // contradiction says which sources contradict each other, by how much, and which collectives show it.
 func (l *ladder) contradiction(used, other *rung, a apart) (string, error) {
-	said := fmt.Sprintf("%s and %s contradict each other about %s: %.3f ms apart where both allow %.3f ms", used.method, other.method, l.n.ID, float64(a.by)/1e6, float64(a.allowed)/1e6)
+	said := fmt.Sprintf("%s and %s contradict each other about %s: %.3f ms apart where both allow %.3f ms", used.method, other.method, l.in.nodes[l.k].ID, float64(a.by)/1e6, float64(a.allowed)/1e6)
 	by := other // whose clock collectives may show to be impossible
 	if other.method == methodCollectives {
 		by = used
@@ -380,7 +389,7 @@ func (l *ladder) contradiction(used, other *rung, a apart) (string, error) {
 	var events []string
 	for _, w := range v.Worst {
 		if w.Judgement == collective.Violated {
-			events = append(events, fmt.Sprintf("%s (occurrence %d): %s left it %.3f ms before %s entered", w.Key, w.Occurrence, l.t.slot(w.Ended), float64(-w.GapNS)/1e6, l.t.slot(w.Began)))
+			events = append(events, fmt.Sprintf("%s (occurrence %d): %s left it %.3f ms before %s entered", w.Key, w.Occurrence, l.in.slot(w.Ended), float64(-w.GapNS)/1e6, l.in.slot(w.Began)))
 		}
 	}
 	if len(events) == 0 {

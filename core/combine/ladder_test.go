@@ -130,25 +130,26 @@ func TestTracesOfOneHostShareItsClockUnlessShownOtherwise(t *testing.T) {
 		for _, n := range nodes {
 			n.Host = "one"
 		}
-		run, err := begin(j, &req, nodes, nil)
+		in, to, err := begin(j, &req, nodes, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := run.learnClocks(); err != nil {
+		run, err := decide(j, in, to)
+		if err != nil {
 			t.Fatal(err)
 		}
-		for k, n := range nodes {
+		for k := range nodes {
 			want := methodCollectives
 			if c.shared {
 				if want = methodHost; k == 0 {
 					want = MethodWall
 				}
 			}
-			if n.Result.Method != want {
-				t.Errorf("%s: node %d by %s, want %s; %v", name, k, n.Result.Method, want, n.Result.RestsOn)
+			if got := &run.nodes[k]; got.method != want {
+				t.Errorf("%s: node %d by %s, want %s; %v", name, k, got.method, want, got.rests)
 			}
 		}
-		said := strings.Join(append(run.doc.Notes, run.doc.Warnings...), "; ")
+		said := strings.Join(append(run.said.notes, run.said.warnings...), "; ")
 		if want := map[bool]string{true: "share its clock", false: "a clock of its own"}[c.shared]; !strings.Contains(said, want) {
 			t.Errorf("%s: %q", name, said)
 		}

@@ -39,6 +39,16 @@ func (w *walker) see(path, why string) *seenFile {
 	return &w.found.seen[len(w.found.seen)-1]
 }
 
+// ledger accounts for the files of a request, where the caller has not.
+func (r *Request) ledger() *Ledger {
+	if r.Files != nil {
+		return r.Files
+	}
+	own := *r
+	own.Account(&Found{})
+	return own.Files
+}
+
 // Account makes the ledger of a request whose inputs and clock files are decided.
 func (r *Request) Account(f *Found) {
 	used := map[string]bool{}

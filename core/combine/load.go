@@ -8,14 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/clocks/align"
 	"github.com/prlx-go/prlx/core/clocks/collective"
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/safe"
-	"github.com/prlx-go/prlx/core/trace/aligned"
-	"github.com/prlx-go/prlx/core/trace/clock"
 	"github.com/prlx-go/prlx/core/trace/formats"
 	"github.com/prlx-go/prlx/core/trace/source"
 )
@@ -26,7 +23,8 @@ type Input struct {
 	Path string `json:"path"`
 }
 
-// Node is one node of the job: its trace, scanned, and what is known about its clocks.
+// Node is one node of the job: its trace, scanned, and what it says of itself. What is found out about its clocks stands in values of their own,
+// by its place among the inputs.
 type Node struct {
 	identity
 	Path  string
@@ -40,19 +38,13 @@ type Node struct {
 	layout []*source.Process
 	text   source.Text // set where the trace is re-timed as text; else its lines are planned one by one
 
-	Clocks   align.Clocks
-	Result   NodeResult
-	tag      string                 // the id as viewers' names carry it
-	degraded bool                   // something about this node's clock is missing
-	devices  map[int32]*clock.Map   // by process, of devices whose clock is not taken for the host's: the one -> the other
-	absolute bool                   // the instants of this node are since 1970
-	aligned  bool                   // prlx put it on the clock of a reference before
-	onHost   bool                   // prlx put its tracer lines on the host's clock before
-	start    int64                  // instant from which times count that are not absolute themselves
-	kept     int64                  // events with a time that are in the output
-	found    []*collective.Part     // by part
-	programs []*collective.Programs // by part, of a trace with compiled programs whose collectives were looked for
-	rest     *collective.Rest       // where executions of collectives are that there is no room for; nil: nowhere
+	tag      string           // the id as viewers' names carry it
+	absolute bool             // the instants of this node are since 1970
+	aligned  bool             // prlx put it on the clock of a reference before
+	onHost   bool             // prlx put its tracer lines on the host's clock before
+	start    int64            // instant from which times count that are not absolute themselves
+	found    finding          // of its collectives while it was scanned; settle takes it over
+	rest     *collective.Rest // where executions of collectives are that there is no room for; nil: nowhere
 
 	rankNote string              // what its rank rests on, where that is not what the trace says alone; "" nothing
 	groups   *source.Distributed // process groups that other traces name, where this one names none
@@ -64,8 +56,7 @@ type Node struct {
 	byProcess bool  // the number of the process says so
 
 	merged *source.Merged // the ranks that another tool merged into the trace; nil: it holds one node, or prlx merged it
-	mark   *aligned.Mark  // what the file says about what prlx did to it; nil: nothing
-	places *source.Places // what stands with its processes about that; nil: nothing
+	marking
 }
 
 // adopt takes a trace that was scanned, here or elsewhere.
@@ -125,7 +116,7 @@ func load(j *job.Job, inputs []Input, opt LoadOptions) (nodes []*Node, out []Unr
 			n, err := loadOne(ctx, j, in, per, opt.Salvage)
 			n.place, n.rest = k, rest
 			if err == nil && opt.SkipUnreadable && len(inputs) > 1 { // what cannot be read of collectives shows only there
-				_, err = n.extract(ctx, len(inputs))
+				n.found, err = extract(ctx, n, len(inputs))
 			}
 			if nodes[k] = n; opt.SkipUnreadable && IsUnreadable(err) {
 				n.rest = nil // the others put more there
@@ -193,25 +184,16 @@ func noneReadable(failed []error) error {
 	return &e
 }
 
-// sayLeftOut names the traces that were left out, and those that were salvaged.
-func (t *task) sayLeftOut(out []Unreadable) {
-	if t.req.Files == nil {
-		t.req.Account(&Found{})
+// sayLeftOut names the traces that were left out, and puts them into the ledger.
+func sayLeftOut(files *Ledger, out []Unreadable) (said remarks) {
+	for _, p := range files.lost() {
+		said.warn("%s was passed over: %s", p.Path, p.Why)
 	}
-	t.doc.Skipped, t.doc.Files, t.doc.Ranks = out, t.req.Files, ranksOf(t.nodes)
-	for _, p := range t.doc.Files.lost() {
-		t.warn("%s was passed over: %s", p.Path, p.Why)
-	}
-	t.doc.Files.leaveOut(out)
+	files.leaveOut(out)
 	for _, u := range out {
-		t.warn("%s was left out: %s", u.name(), u.Error)
+		said.warn("%s was left out: %s", u.name(), u.Error)
 	}
-	for _, n := range t.nodes {
-		if n.salvaged != nil {
-			n.Result.Salvaged = n.salvaged
-			n.warn("%s", n.salvaged.Sentence())
-		}
-	}
+	return said
 }
 
 func (u *Unreadable) name() string {
@@ -297,10 +279,6 @@ func nameNodes(nodes []*Node, inputs []Input) error {
 	shareGroups(nodes)
 	for k, n := range nodes {
 		n.identity, n.tag = ids[k], ts[k]
-		n.Result = NodeResult{ID: n.ID, Identity: n.Source, Host: n.Host, Rank: n.Rank, Method: MethodNone, Steps: []Step{}, Warnings: []string{}, RestsOn: []Rest{}, Clock: []ClockAt{}}
-		if n.rankNote != "" {
-			n.warn("%s", n.rankNote)
-		}
 	}
 	return nil
 }
@@ -318,11 +296,6 @@ func sortNodes(nodes []*Node) []*Node {
 		out[i] = n
 	}
 	return out
-}
-
-// warn adds a sentence to the node's report.
-func (n *Node) warn(format string, args ...any) {
-	n.Result.Warnings = append(n.Result.Warnings, fmt.Sprintf(format, args...))
 }
 
 // findReference returns the index of the node named by its id, number or host; with "" the first.

@@ -2,6 +2,7 @@ package combine
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/prlx-go/prlx/core/clocks/collective"
@@ -9,48 +10,43 @@ import (
 	"github.com/prlx-go/prlx/core/trace/source"
 )
 
-// programsOf returns the compiled programs of each part of a trace that holds such.
-func (n *Node) programsOf(ctx context.Context) ([]*collective.Programs, error) {
-	if n.programs != nil {
-		return n.programs, nil
+// programsOf returns the compiled programs of each part of a trace that holds such, and what is said of them.
+func programsOf(ctx context.Context, n *Node) (out []*collective.Programs, said sentences, err error) {
+	once := func(text string) {
+		if !slices.Contains(said, text) {
+			said = append(said, text)
+		}
 	}
-	var out []*collective.Programs
 	for _, view := range n.views() {
-		p, err := collective.ReadPrograms(ctx, n.Src, view, n.warnOnce)
+		p, err := collective.ReadPrograms(ctx, n.Src, view, once)
 		if err != nil {
-			return nil, withPath(err, n.Path)
+			return nil, nil, withPath(err, n.Path)
 		}
 		out = append(out, p)
 	}
-	return out, nil
-}
-
-// warnOnce is warn for texts that may come again.
-func (n *Node) warnOnce(text string) {
-	for _, w := range n.Result.Warnings {
-		if w == text {
-			return
-		}
-	}
-	n.warn("%s", text)
+	return out, said, nil
 }
 
 // markCompiled notes in the mark what a Chrome JSON loses of the compiled programs of node k: without it nobody could tell its
-// collectives.
-func (d *chromeDocument) markCompiled(k int, x *crossing) error {
-	programs, err := d.nodes[k].programsOf(d.job.Context())
-	if err != nil {
-		return err
+// collectives. programs are those that were read before; nil: none were.
+func (d *chromeDocument) markCompiled(k int, x *crossing, programs []*collective.Programs) error {
+	if programs == nil {
+		var said sentences
+		var err error
+		if programs, said, err = programsOf(d.job.Context(), d.in.nodes[k]); err != nil {
+			return err
+		}
+		d.done[k].warnings = append(d.done[k].warnings, said...)
 	}
 	if programs == nil { // the trace holds none
 		return nil
 	}
-	for part, i := range d.mine[k] {
+	for part, i := range d.marks.mine[k] {
 		list, err := programs[part].Mark(&d.programs)
 		if err != nil {
 			return err
 		}
-		d.mark.Nodes[i].Compiled = &aligned.Compiled{Programs: list, Planes: []aligned.Plane{}}
+		d.marks.mark.Nodes[i].Compiled = &aligned.Compiled{Programs: list, Planes: []aligned.Plane{}}
 	}
 	for _, p := range x.planes {
 		part := d.partOf(k, p.plane)
@@ -69,7 +65,7 @@ func (d *chromeDocument) markCompiled(k int, x *crossing) error {
 		case len(p.lines):
 			said.Threads = nil
 		}
-		c := d.mark.Nodes[d.mine[k][part]].Compiled
+		c := d.marks.mark.Nodes[d.marks.mine[k][part]].Compiled
 		c.Planes = append(c.Planes, said)
 	}
 	return nil
@@ -77,7 +73,7 @@ func (d *chromeDocument) markCompiled(k int, x *crossing) error {
 
 // partOf returns which node of the trace a plane is of, -1 nobody's.
 func (d *chromeDocument) partOf(k int, p *source.Process) int {
-	if m := d.nodes[k].places; m != nil {
+	if m := d.in.nodes[k].places; m != nil {
 		return m.NodeOf[p.Index]
 	}
 	return 0
@@ -85,7 +81,7 @@ func (d *chromeDocument) partOf(k int, p *source.Process) int {
 
 // keepCompiled takes over what the mark of node k, a Chrome JSON, says of compiled programs: its processes have other pids now.
 func (d *chromeDocument) keepCompiled(k int, edits []source.TextProcess) error {
-	n := d.nodes[k]
+	n := d.in.nodes[k]
 	if n.mark == nil {
 		return nil
 	}
@@ -95,12 +91,12 @@ func (d *chromeDocument) keepCompiled(k int, edits []source.TextProcess) error {
 			pids[unquoted(p.TextID)] = pid
 		}
 	}
-	for part, i := range d.mine[k] {
+	for part, i := range d.marks.mine[k] {
 		c, err := d.programs.Adopt(n.mark, part)
 		if err != nil {
 			return err
 		}
-		if d.mark.Nodes[i].Compiled = c; c == nil {
+		if d.marks.mark.Nodes[i].Compiled = c; c == nil {
 			continue
 		}
 		planes := make([]aligned.Plane, 0, len(c.Planes))
@@ -119,12 +115,12 @@ func (d *chromeDocument) keepCompiled(k int, edits []source.TextProcess) error {
 // would be taken for another.
 func (d *chromeDocument) settlePrograms() {
 	if !d.programs.Full {
-		d.mark.Programs = d.programs.List
+		d.marks.mark.Programs = d.programs.List
 		return
 	}
-	for i := range d.mark.Nodes {
-		d.mark.Nodes[i].Compiled = nil
+	for i := range d.marks.mark.Nodes {
+		d.marks.mark.Nodes[i].Compiled = nil
 	}
-	d.warn("the compiled programs are more than the mark of a Chrome JSON holds (%d programs, %d collectives, %d MiB): prlx validate cannot judge it, and combine judged the XSpaces",
+	d.said.warn("the compiled programs are more than the mark of a Chrome JSON holds (%d programs, %d collectives, %d MiB): prlx validate cannot judge it, and combine judged the XSpaces",
 		aligned.MaxPrograms, aligned.MaxCollectives, aligned.MaxProgramBytes>>20)
 }

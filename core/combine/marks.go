@@ -6,8 +6,6 @@ import (
 	"strconv"
 
 	"github.com/prlx-go/prlx/core/clocks/align"
-	"github.com/prlx-go/prlx/core/clocks/collective"
-	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/trace/aligned"
 	"github.com/prlx-go/prlx/core/trace/clock"
 	"github.com/prlx-go/prlx/core/trace/event"
@@ -24,7 +22,7 @@ func (n *Node) readMark(ctx context.Context) error {
 		n.fromDocument()
 		return nil
 	}
-	n.mark, n.places = m.Mark, m.Places
+	n.marking = newMarking(m.Mark, m.Places, len(n.layout))
 	n.aligned = n.mark.Aligned
 	n.onHost = slices.ContainsFunc(n.mark.Nodes, func(m aligned.Node) bool { return m.Method != MethodNone })
 	n.absolute = n.mark.ZeroNS != 0 && slices.ContainsFunc(n.mark.Nodes, func(m aligned.Node) bool { return !m.OwnZero })
@@ -33,7 +31,6 @@ func (n *Node) readMark(ctx context.Context) error {
 			n.start = n.mark.ZeroNS
 		}
 	}
-	n.setStated()
 	return nil
 }
 
@@ -56,65 +53,51 @@ func (n *Node) fromDocument() {
 		one.BoundNS = &r.BoundNS.Max
 		one.Wall = clock.Shift(0, r.BoundNS.Max)
 	}
-	n.mark = &aligned.Mark{Schema: aligned.Schema, Aligned: true, Reference: d.Reference, Timebase: d.Timebase, ZeroNS: d.ZeroNS, Nodes: []aligned.Node{one}}
+	mark := &aligned.Mark{Schema: aligned.Schema, Aligned: true, Reference: d.Reference, Timebase: d.Timebase, ZeroNS: d.ZeroNS, Nodes: []aligned.Node{one}}
+	var places *source.Places
 	if r, ok := n.Trace.(source.Retimer); ok {
-		n.places = &source.Places{At: []int{r.MarkPlane()}, NodeOf: make([]int, len(n.layout)), Tracer: make([]aligned.Lines, len(n.layout))}
+		places = &source.Places{At: []int{r.MarkPlane()}, NodeOf: make([]int, len(n.layout)), Tracer: make([]aligned.Lines, len(n.layout))}
 		for _, p := range n.layout {
-			n.places.Names = append(n.places.Names, p.Name)
+			places.Names = append(places.Names, p.Name)
 		}
 	}
-	n.setStated()
+	n.marking = newMarking(mark, places, len(n.layout))
 }
 
-// setStated gives the processes of a marked trace the bounds that the mark states.
-func (n *Node) setStated() {
-	if n.places == nil {
-		return
-	}
-	maps := make([]align.Stated, len(n.mark.Nodes))
-	for i := range n.mark.Nodes {
-		maps[i].Wall = n.mark.Nodes[i].Stated(false)
-		if n.mark.Nodes[i].Tracer != nil {
-			maps[i].Tracer = n.mark.Nodes[i].Stated(true)
-		}
-	}
-	n.Clocks.Stated = make([]align.Stated, len(n.layout))
-	for i := range n.Clocks.Stated {
-		if k := n.places.NodeOf[i]; k >= 0 {
-			n.Clocks.Stated[i] = maps[k]
-		}
-		n.Clocks.Stated[i].Lines = n.places.Tracer[i]
-	}
+// marking is what a file says about what prlx did to it before.
+type marking struct {
+	mark   *aligned.Mark  // nil: nothing
+	places *source.Places // what stands with its processes about that; nil: nothing
+	stated []align.Stated // by process: the bounds that the mark states; nil: none
 }
 
-// stays reports whether the times of a marked node are left as they are.
-func (n *Node) stays() bool { return n.mark != nil && n.absolute && n.Clocks.Wall == nil }
-
-// leave takes over what the mark says of the node: its times stay as they are.
-func (n *Node) leave() {
-	r := &n.Result
-	r.Method = MethodWall
-	for _, m := range []string{methodHost, methodSystem, methodCollectives, MethodDeclared, MethodProbes} { // the last one that occurs
-		if slices.ContainsFunc(n.mark.Nodes, func(one aligned.Node) bool { return one.Method == m }) {
-			r.Method = m
+// newMarking gives each process of a marked trace the bounds that the mark states.
+func newMarking(mark *aligned.Mark, places *source.Places, processes int) marking {
+	m := marking{mark: mark, places: places}
+	if places == nil {
+		return m
+	}
+	maps := make([]align.Stated, len(mark.Nodes))
+	for i := range mark.Nodes {
+		maps[i].Wall = mark.Nodes[i].Stated(false)
+		if mark.Nodes[i].Tracer != nil {
+			maps[i].Tracer = mark.Nodes[i].Stated(true)
 		}
 	}
-	for i := range n.mark.Nodes { // what made the first result a partial one
-		one := &n.mark.Nodes[i]
-		if n.mark.Aligned && (len(one.Wall.Steps()) > 0 || one.ID != n.mark.Reference && one.BoundNS == nil) {
-			n.degraded = true
+	m.stated = make([]align.Stated, processes)
+	for i := range m.stated {
+		if k := places.NodeOf[i]; k >= 0 {
+			m.stated[i] = maps[k]
 		}
+		m.stated[i].Lines = places.Tracer[i]
 	}
-	if len(n.mark.Nodes) == 1 {
-		one := &n.mark.Nodes[0]
-		r.Method, r.OffsetNS, r.DriftPPM = one.Method, one.OffsetNS, one.DriftPPM
-	}
+	return m
 }
 
-// largestBound is the largest error of any of the node's times, as its mark says; ok is false where it says nothing.
-func (n *Node) largestBound() (boundNS int64, ok bool) {
-	for i := range n.mark.Nodes {
-		b := n.mark.Nodes[i].BoundNS
+// largestBound is the largest error of any of the times of a marked trace; ok is false where the mark says nothing of it.
+func (m *marking) largestBound() (boundNS int64, ok bool) {
+	for i := range m.mark.Nodes {
+		b := m.mark.Nodes[i].BoundNS
 		if b == nil {
 			return 0, false
 		}
@@ -123,228 +106,115 @@ func (n *Node) largestBound() (boundNS int64, ok bool) {
 	return boundNS, true
 }
 
-// agreeOnReference finds out whose clock the times of traces that were aligned before are on, and says where they disagree.
-func (t *task) agreeOnReference() error {
-	var names []string
-	marked := 0
-	for _, n := range t.nodes {
-		if !n.aligned || n.mark == nil {
-			continue
-		}
-		marked++
-		if !slices.Contains(names, n.mark.Reference) {
-			names = append(names, n.mark.Reference)
+// leave takes over what the mark says of the trace: its times stay as they are.
+func (m *marking) leave() (c wallClock) {
+	c.method = MethodWall
+	for _, method := range []string{methodHost, methodSystem, methodCollectives, MethodDeclared, MethodProbes} { // the last one that occurs
+		if slices.ContainsFunc(m.mark.Nodes, func(one aligned.Node) bool { return one.Method == method }) {
+			c.method = method
 		}
 	}
-	switch {
-	case marked == 0:
-		return nil
-	case len(names) == 1 && marked == len(t.nodes):
-		if want := t.req.Reference; want != "" && want != names[0] && t.nodes[t.ref].ID != names[0] {
-			return fault.New(fault.Incompatible, "the traces were aligned to %s before, and cannot be put on the clock of %s now", names[0], want).WithHint("combine the traces as recorded")
+	for i := range m.mark.Nodes { // what made the first result a partial one
+		one := &m.mark.Nodes[i]
+		if m.mark.Aligned && (len(one.Wall.Steps()) > 0 || one.ID != m.mark.Reference && one.BoundNS == nil) {
+			c.degraded = true
 		}
-		t.doc.Reference = names[0]
-		return nil
-	case len(names) == 1 && names[0] == t.nodes[t.ref].referenceName(""):
-		return nil
 	}
-	if marked < len(t.nodes) {
-		names = append(names, "their own, where they were not aligned")
+	if len(m.mark.Nodes) == 1 {
+		one := &m.mark.Nodes[0]
+		c.method, c.offsetNS, c.driftPPM = one.Method, one.OffsetNS, one.DriftPPM
 	}
-	for _, n := range t.nodes {
-		n.degraded = true
-	}
-	t.warn("the traces are on different clocks: %s; their times cannot be compared", joined(names))
-	return nil
+	return c
 }
 
-func joined(names []string) string {
-	out := ""
-	for i, n := range names {
-		if i > 0 {
-			out += ", "
-		}
-		out += n
-	}
-	return out
+// marks is what the outputs say about themselves.
+type marks struct {
+	mark *aligned.Mark // all that is done
+	mine [][]int       // by node: its nodes in mark
 }
 
-// party is one node of the job as collectives and marks know it: a whole trace, or a node's part of one that holds several.
-type party struct {
-	node int // index in task.nodes
-	part int // of the trace
-	id   string
-}
-
-// parties lists the nodes of the job, those inside of merged traces too.
-func (t *task) parties() []party {
-	if t.all != nil {
-		return t.all
-	}
-	seen := map[string]bool{}
-	for k, n := range t.nodes {
-		for i := range n.parts() {
-			p := party{node: k, part: i, id: n.ID}
-			if n.parts() > 1 {
-				if p.id = n.member(i).ID; seen[p.id] {
-					p.id = n.ID + "/" + p.id
-				}
-			}
-			for seen[p.id] {
-				p.id += "'"
-			}
-			seen[p.id] = true
-			t.all = append(t.all, p)
-		}
-	}
-	return t.all
-}
-
-// newMark says what is done to the times of every node.
-func (t *task) newMark() {
-	t.mark = &aligned.Mark{
-		Schema: aligned.Schema, Version: t.req.Version, Aligned: t.corrects(), Reference: t.doc.Reference, Timebase: t.doc.Timebase, ZeroNS: t.zeroNS,
-	}
-	t.mine = make([][]int, len(t.nodes))
-	for i, p := range t.parties() {
-		n := t.nodes[p.node]
-		t.mine[p.node] = append(t.mine[p.node], i)
-		one := aligned.Node{ID: p.id}
-		if n.stays() {
-			one = n.mark.Nodes[p.part]
-			one.ID, one.Processes, one.TracerThreads, one.Compiled = p.id, nil, nil, nil
-			t.mark.Aligned = t.mark.Aligned || n.mark.Aligned
+// markAll says what is done to the times of every node. reference is the one whose clock they are on.
+func markAll(in *inputs, r *related, p *placed, devices []deviceClocks, reference string) marks {
+	m := marks{mark: &aligned.Mark{
+		Schema: aligned.Schema, Version: in.req.Version, Aligned: r.corrects(in, p.tracerLines()), Reference: reference, Timebase: in.req.timebaseName(), ZeroNS: p.zeroNS,
+	}, mine: make([][]int, len(in.nodes))}
+	for i, of := range in.parties {
+		k, n := of.node, in.nodes[of.node]
+		m.mine[k] = append(m.mine[k], i)
+		one := aligned.Node{ID: of.id}
+		if n.stays(p.nodes[k].maps.Wall) {
+			one = n.mark.Nodes[of.part]
+			one.ID, one.Processes, one.TracerThreads, one.Compiled = of.id, nil, nil, nil
+			m.mark.Aligned = m.mark.Aligned || n.mark.Aligned
 		} else {
-			t.markNode(p.node, &one)
-			n.markMember(p.part, &one)
+			markNode(n, &r.nodes[k], &p.nodes[k], &devices[k], in.req.timebase, &one)
+			n.markMember(of.part, &one)
 		}
-		t.mark.Nodes = append(t.mark.Nodes, one)
+		m.mark.Nodes = append(m.mark.Nodes, one)
 	}
+	return m
 }
 
-// markNode says what is done to the times of node k.
-func (t *task) markNode(k int, one *aligned.Node) {
-	n := t.nodes[k]
-	r := &n.Result
-	one.Host, one.Rank, one.Method, one.OffsetNS, one.OwnZero = n.Host, n.Rank, r.Method, r.OffsetNS, !n.absolute
-	one.DriftPPM = clock.DriftPPM(r.DriftPPM).PPM() // to 1e-6 ppm: what a file of round offsets gives back
+// markNode says what is done to the times of a node.
+func markNode(n *Node, c *nodeClock, p *placedNode, devices *deviceClocks, base align.Timebase, one *aligned.Node) {
+	one.Host, one.Rank, one.Method, one.OffsetNS, one.OwnZero = n.Host, n.Rank, c.method, c.offsetNS, !n.absolute
+	one.DriftPPM = clock.DriftPPM(c.driftPPM).PPM() // to 1e-6 ppm: what a file of round offsets gives back
 	if !n.absolute {
 		return
 	}
 	bound := int64(0)
 	first, last, ok := n.spanNS()
 	if n.text != nil {
-		if m := clock.Compose(nil, n.Clocks.Wall); len(m.Knots()) > 0 {
+		if m := clock.Compose(nil, p.maps.Wall); len(m.Knots()) > 0 {
 			one.Wall, bound = m, m.LargestBound(first, last)
 		}
-		if own, ok := n.deviceBound(first, last); ok {
+		if own, ok := devices.bound(p.maps.Wall, first, last); ok {
 			bound = max(bound, own)
 			one.Tracer = clock.Shift(0, own)
 		}
 	} else {
-		plan := t.plans[k]
+		plan := p.plan
 		one.Wall = plan.Wall
 		if ok {
 			bound = plan.Wall.LargestBound(first, last)
 		}
-		if from, to, ok := plan.TracerSpan(n.Clocks.StartTracerNS); ok && plan.Tracer != nil {
+		if from, to, ok := plan.TracerSpan(p.maps.StartTracerNS); ok && plan.Tracer != nil {
 			largest := plan.Tracer.LargestBound(from, to)
 			one.Tracer, bound = plan.Tracer, max(bound, largest)
-			if t.req.timebase == align.TracerTime { // these lines are on a clock of their own: what is left to say is how good it is
+			if base == align.TracerTime { // these lines are on a clock of their own: what is left to say is how good it is
 				one.Tracer = clock.Shift(0, largest)
 			}
 		}
 	}
-	if !t.boundUnknown(k) {
+	if !c.unknown {
 		one.BoundNS = &bound
 	}
 }
 
-// boundUnknown reports whether nothing is known of the error of a node's times.
-func (t *task) boundUnknown(k int) bool {
-	if t.unknown != nil {
-		return t.unknown[k]
+// of is what the output of node k says about itself.
+func (m marks) of(k int) *aligned.Mark {
+	one := *m.mark
+	one.Nodes = nil
+	for _, i := range m.mine[k] {
+		one.Nodes = append(one.Nodes, m.mark.Nodes[i])
 	}
-	n := t.nodes[k]
-	if n.isMerged() {
-		return true
-	}
-	if n.stays() {
-		_, ok := n.largestBound()
-		return !ok
-	}
-	return k != t.ref && (n.Result.Method == MethodWall || n.Result.Method == MethodNone)
+	return &one
 }
 
-// addMark makes the edit of node k write what was done to it. shared: the file holds other nodes too.
-func (t *task) addMark(k int, r source.Retimer, e *source.Edit, shared bool) error {
-	n := t.nodes[k]
-	if len(n.layout) == 0 {
-		return nil
-	}
-	tracer := t.plans[k].TracerLinesOf()
-	var planes [][]int // by part; nil: all are the only one's
-	if n.places != nil {
-		planes = n.places.ByNode(n.parts())
-	}
-	for part, i := range t.mine[k] {
-		text, err := t.mark.Of(i).Text()
-		if err != nil {
-			return err
-		}
-		m := source.NodeMark{Text: text, Plane: r.MarkPlane()}
-		if shared || len(t.mine[k]) > 1 {
-			m.ID = t.mark.Nodes[i].ID
-		}
-		if n.places != nil {
-			m.Plane = n.places.At[part]
-		} else if n.absolute {
-			m.StartNS = t.zeroNS
-			m.StopNS, _, _ = n.Clocks.Wall.At(n.facts.StopNS)
-		}
-		if planes != nil {
-			m.Planes = planes[part]
-		} else {
-			for j := range n.layout {
-				m.Planes = append(m.Planes, j)
-			}
-		}
-		r.AddMark(e, m, tracer)
-	}
-	return nil
-}
-
-// clockOf returns the clock of all executions: through the plan of the line that each was recorded on, with the bound that is known
-// of it now or was stated when the trace was aligned.
-func (t *task) clockOf() collective.Clock {
-	parties := t.parties()
-	stated := make([]statedClock, len(parties))
-	for i, p := range parties {
-		if n := t.nodes[p.node]; n.text != nil && n.stays() {
-			stated[i] = n.statedClock(p.part)
-		}
-	}
-	return func(s *event.Span, ns int64) (int64, int64) {
-		n := t.nodes[parties[s.Node].node]
-		switch {
-		case n.text == nil:
-			return t.plans[parties[s.Node].node].Lines[s.Plane][s.Line].At(ns)
-		case stated[s.Node].wall != nil:
-			return stated[s.Node].at(s, ns)
-		}
-		host, own := n.onHostClock(s.Plane, ns)
-		y, bound, _ := n.Clocks.Wall.At(host)
-		return y, bound + own
-	}
+// copied is a copy whose nodes can be completed.
+func (m marks) copied() marks {
+	mark := *m.mark
+	mark.Nodes = slices.Clone(mark.Nodes)
+	return marks{&mark, m.mine}
 }
 
 // statedAlike is a map for the whole of a marked Chrome trace: of its only node, or, where it holds several, with the largest of
 // their bounds.
-func (n *Node) statedAlike() *clock.Map {
-	if len(n.mark.Nodes) == 1 && n.mark.Nodes[0].Tracer == nil {
-		return n.mark.Nodes[0].Stated(false)
+func (m *marking) statedAlike() *clock.Map {
+	if len(m.mark.Nodes) == 1 && m.mark.Nodes[0].Tracer == nil {
+		return m.mark.Nodes[0].Stated(false)
 	}
-	if bound, ok := n.largestBound(); ok {
+	if bound, ok := m.largestBound(); ok {
 		return clock.Shift(0, bound)
 	}
 	return nil

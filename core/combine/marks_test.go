@@ -380,10 +380,10 @@ func TestFilesOfEarlierVersionsHaveTheirBoundsFromTheDocument(t *testing.T) {
 
 // TestTooManyProgramsAreSaidAndNotJudged: a part of them would tell some collectives wrong.
 func TestTooManyProgramsAreSaidAndNotJudged(t *testing.T) {
-	d := &chromeDocument{task: &task{doc: &Document{}, mark: &aligned.Mark{Nodes: []aligned.Node{{Compiled: &aligned.Compiled{}}, {}}}}}
+	d := &chromeDocument{marks: marks{mark: &aligned.Mark{Nodes: []aligned.Node{{Compiled: &aligned.Compiled{}}, {}}}}}
 	d.programs.List, d.programs.Full = []aligned.Program{{Name: "a"}}, true
 	d.settlePrograms()
-	if d.mark.Programs != nil || d.mark.Nodes[0].Compiled != nil || len(d.doc.Warnings) != 1 || !strings.Contains(d.doc.Warnings[0], "validate") {
-		t.Errorf("%+v, %q", d.mark, d.doc.Warnings)
+	if m := d.marks.mark; m.Programs != nil || m.Nodes[0].Compiled != nil || len(d.said.warnings) != 1 || !strings.Contains(d.said.warnings[0], "validate") {
+		t.Errorf("%+v, %q", m, d.said.warnings)
 	}
 }

@@ -105,38 +105,36 @@ func (n *Node) markMember(part int, one *aligned.Node) {
 	one.Rank, one.Method = n.merged.Ranks[part].Rank, MethodNone
 }
 
+// noteMerged says which traces hold several ranks, and what that means.
+func noteMerged(nodes []*Node) (said remarks) {
+	for _, n := range nodes {
+		if n.isMerged() {
+			said.note("%s holds %d ranks that another tool merged: %s; each is a node of its own in collectives and in what is written, and how their clocks relate is not known",
+				n.ID, len(n.merged.Ranks), shortList(n.merged.IDs()))
+		}
+	}
+	return said
+}
+
 // markKept notes in the mark of a trace that keeps its own document which processes are whose.
-func (t *task) markKept() {
-	n := t.nodes[0]
+func (n *Node) markKept(m *aligned.Mark) {
 	if !n.isMerged() {
 		return
 	}
 	for i, part := range n.merged.RankOf {
 		if pid, err := strconv.ParseInt(n.layout[i].TextID, 10, 64); err == nil && part >= 0 {
-			t.mark.Nodes[part].Processes = append(t.mark.Nodes[part].Processes, pid)
+			m.Nodes[part].Processes = append(m.Nodes[part].Processes, pid)
 		}
-	}
-}
-
-// noteMerged says which traces hold several ranks, and what that means.
-func (t *task) noteMerged() {
-	for _, n := range t.nodes {
-		n.Result.Holds = n.members()
-		if !n.isMerged() {
-			continue
-		}
-		t.doc.Notes = append(t.doc.Notes, fmt.Sprintf("%s holds %d ranks that another tool merged: %s; each is a node of its own in collectives and in what is written, and how their clocks relate is not known",
-			n.Result.ID, len(n.merged.Ranks), shortList(n.merged.IDs())))
 	}
 }
 
 // processNamed says whose a process of node k is. recorded is its name in the input, what it is without that of its node.
 func (d *chromeDocument) processNamed(k, part int, recorded, what string) string {
-	n := d.nodes[k]
+	n := d.in.nodes[k]
 	if n.parts() == 1 || part < 0 {
 		return processName(n, what)
 	}
-	member, id := n.member(part), d.mark.Nodes[d.mine[k][part]].ID
+	member, id := n.member(part), d.marks.mark.Nodes[d.marks.mine[k][part]].ID
 	if n.mark != nil && id == member.ID && (recorded == id || strings.HasPrefix(recorded, id+" · ") || strings.HasPrefix(recorded, id+" rank ")) {
 		return recorded // as prlx named it before
 	}

@@ -27,8 +27,8 @@ func TestWhatLiesOutsideTheReadingsIsSaid(t *testing.T) {
 		least  float64
 		says   string
 	}{
-		{"most of the readings", early, degrade, 0.05, "there clocks are assumed to run on as they did within them, and an error that grows by"},
-		{"held", early, hold, 0.05, "there the last offsets are kept, and an error that grows by"},
+		{"most of the readings", early, degrade, 0.05, "there clocks are assumed to run on as within them, with an error that grows by"},
+		{"held", early, hold, 0.05, "there the last offsets are kept, with an error that grows by"},
 	} {
 		doc := combined(t, 2, Request{Inputs: inputs, Probes: c.probes, Policy: c.policy, Output: filepath.Join(t.TempDir(), "run")})
 		o := doc.Outside
@@ -81,8 +81,8 @@ func TestSharesInWords(t *testing.T) {
 		want  string
 		brief string
 	}{
-		{Outside{Share: 0.1125, GrowthPPB: 2900, Policy: degrade}, "11.2 % of the events lie outside the clock readings: there clocks are assumed to run on as they did within them, and an error that grows by 2.9 us a second is assumed", "11.2 % of events outside clock readings, error assumed to grow by up to 2.9 us/s"},
-		{Outside{Share: 0.0004, GrowthPPB: 100_000, Policy: hold}, "less than 0.1 % of the events lie outside the clock readings: there the last offsets are kept, and an error that grows by 100 us a second is assumed", "less than 0.1 % of events outside clock readings, last offset kept, error assumed to grow by up to 100 us/s"},
+		{Outside{Share: 0.1125, GrowthPPB: 2900, Policy: degrade}, "11.2 % of the events lie outside the clock readings: there clocks are assumed to run on as within them, with an error that grows by 2.9 us a second", "11.2 % of events outside clock readings, error assumed to grow by up to 2.9 us/s"},
+		{Outside{Share: 0.0004, GrowthPPB: 100_000, Policy: hold}, "less than 0.1 % of the events lie outside the clock readings: there the last offsets are kept, with an error that grows by 100 us a second", "less than 0.1 % of events outside clock readings, last offset kept, error assumed to grow by up to 100 us/s"},
 	} {
 		if got := c.o.sentence(); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)

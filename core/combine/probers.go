@@ -15,16 +15,16 @@ import (
 
 // probers says whose clocks were measured.
 type probers struct {
-	of    map[*Node]*Node // nodes whose clock was measured -> the one by whose number the stamps know the clock
-	ranks [][]int         // by prober, as probers state it
+	of    []int   // by node: the node by whose number the stamps know its clock; nil: each is known by its own
+	ranks [][]int // by prober, as probers state it
 }
 
-// probedBy is the node by whose number the probes know a node's clock.
-func (t *task) probedBy(n *Node) *Node {
-	if c := t.probers.of[n]; c != nil {
-		return c
+// probedBy is the place of the node by whose number the probes know the clock of node k.
+func (p probers) probedBy(k int) int {
+	if p.of == nil {
+		return k
 	}
-	return n
+	return p.of[k]
 }
 
 // ofRank is the number of the prober that measures the clock of a rank.
@@ -51,65 +51,83 @@ func (p probers) hostOf(n *Node) string {
 	return n.Host
 }
 
-// placeProbers relates probers to traces, and gives stamps the numbers of traces.
-func (t *task) placeProbers(p *probes) {
-	measured, how := t.byRank(p), "their ranks"
+// placeProbers relates probers to traces, gives stamps the numbers of traces, and says by which number each node is known then.
+func placeProbers(in *inputs, p *probes) (found probers, numbers []int, said remarks) {
+	for _, n := range in.nodes {
+		numbers = append(numbers, n.Number)
+	}
+	found.ranks, said = statedRanks(p.probers)
+	measured, how := byRank(in.nodes, found.ranks), "their ranks"
 	if measured == nil {
-		measured, how = t.byHostname(p), "the names of their hosts"
+		measured, how = byHostname(in.nodes, p.probers), "the names of their hosts"
 	}
 	if len(measured) == 0 {
-		return
+		return found, numbers, said
 	}
-	if t.alone() { // the reference may be any node of the probes: they keep their numbers
-		if n := t.nodes[0]; n.Number != measured[n] {
-			t.note("%s has the clock that node %d of the probes measured, by %s", n.ID, measured[n], how)
-			n.Number = measured[n]
+	if in.alone() { // the reference may be any node of the probes: they keep their numbers
+		if k := measured[0]; numbers[0] != k {
+			said.note("%s has the clock that node %d of the probes measured, by %s", in.nodes[0].ID, k, how)
+			numbers[0] = k
 		}
-		return
+		return found, numbers, said
 	}
-	named := map[int]*Node{} // the node of a prober whose number its stamps get
-	for _, n := range append([]*Node{t.nodes[t.ref]}, t.nodes...) {
-		if k, ok := measured[n]; ok && named[k] == nil {
-			named[k] = n
-		}
-	}
-	t.probers.of = map[*Node]*Node{}
+	named := map[int]int{} // the node of a prober whose number its stamps get
 	moved := false
-	for n, k := range measured {
-		t.probers.of[n] = named[k]
-		moved = moved || n.Number != k
+	for _, k := range in.referenceFirst() {
+		prober, ok := measured[k]
+		if _, taken := named[prober]; ok && !taken {
+			named[prober] = k
+		}
+		moved = moved || ok && numbers[k] != prober
+	}
+	for k := range in.nodes {
+		found.of = append(found.of, k)
+		if prober, ok := measured[k]; ok {
+			found.of[k] = named[prober]
+		}
 	}
 	if !moved {
-		return
+		return found, numbers, said
 	}
-	t.numberNodes()
-	t.renumber(p, measured, named)
-	t.note("the clocks of %d traces are those that %d nodes of the probes measured, by %s", len(measured), len(named), how)
+	numbers = allNumbered(numbers)
+	renumber(p, numbers, measured, named)
+	said.note("the clocks of %d traces are those that %d nodes of the probes measured, by %s", len(measured), len(named), how)
+	return found, numbers, said
+}
+
+// allNumbered gives nodes that no clock file can speak of a number of their own.
+func allNumbered(numbers []int) []int {
+	out := slices.Clone(numbers)
+	for k := range out {
+		if out[k] < 0 {
+			out[k] = clockfile.MaxNode + 3 + k
+		}
+	}
+	return out
 }
 
 // renumber gives stamps the numbers of the nodes they are of, and those of other probers numbers that no node has.
-func (t *task) renumber(p *probes, measured map[*Node]int, named map[int]*Node) {
+func renumber(p *probes, numbers []int, measured, named map[int]int) {
 	taken := map[int]bool{}
-	for _, n := range t.nodes {
-		if _, ok := measured[n]; ok {
-			taken[n.Number] = true
-		}
+	for k := range measured {
+		taken[numbers[k]] = true
 	}
 	of := map[int32]int32{}
-	number := func(k int32) int32 {
-		to, ok := of[k]
+	number := func(prober int32) int32 {
+		to, ok := of[prober]
 		if ok {
 			return to
 		}
-		switch n := named[int(k)]; {
-		case n != nil:
-			to = int32(n.Number)
-		case taken[int(k)]:
-			to = int32(clockfile.MaxNode + 3 + len(t.nodes) + int(k))
+		k, ok := named[int(prober)]
+		switch {
+		case ok:
+			to = int32(numbers[k])
+		case taken[int(prober)]:
+			to = int32(clockfile.MaxNode + 3 + len(numbers) + int(prober))
 		default:
-			to = k
+			to = prober
 		}
-		of[k] = to
+		of[prober] = to
 		return to
 	}
 	for i := range p.stamps {
@@ -121,33 +139,36 @@ func (t *task) renumber(p *probes, measured map[*Node]int, named map[int]*Node) 
 	}
 }
 
-// byRank finds the probers of nodes by the ranks that the probers state; nil where they state none, or not alike.
-func (t *task) byRank(p *probes) map[*Node]int {
-	var stated [][]int
-	for _, one := range p.probers {
+// statedRanks are the ranks on the host of each prober; nil where they state none, or not alike.
+func statedRanks(list []clockfile.Prober) (stated [][]int, said remarks) {
+	for _, one := range list {
 		switch {
 		case one.Ranks == nil:
 		case stated == nil:
 			stated = one.Ranks
 		case !reflect.DeepEqual(stated, one.Ranks):
-			t.warn("the probes are of several jobs, which have other ranks on their hosts: they are taken by their numbers")
-			return nil
+			said.warn("the probes are of several jobs, which have other ranks on their hosts: they are taken by their numbers")
+			return nil, said
 		}
 	}
+	return stated, said
+}
+
+// byRank finds the probers of nodes, by their places, by the ranks that the probers state; nil where they state none.
+func byRank(nodes []*Node, stated [][]int) map[int]int {
 	if stated == nil {
 		return nil
 	}
-	t.probers.ranks = stated
 	of := map[int]int{}
-	for k, ranks := range stated {
+	for prober, ranks := range stated {
 		for _, r := range ranks {
-			of[r] = k
+			of[r] = prober
 		}
 	}
-	measured := map[*Node]int{}
-	for _, n := range t.nodes {
-		if k, ok := of[rankOf(n)]; ok && n.parts() < 2 {
-			measured[n] = k
+	measured := map[int]int{}
+	for k, n := range nodes {
+		if prober, ok := of[rankOf(n)]; ok && n.parts() < 2 {
+			measured[k] = prober
 		}
 	}
 	return measured
@@ -155,20 +176,20 @@ func (t *task) byRank(p *probes) map[*Node]int {
 
 // byHostname finds the probers of nodes by the names of their hosts. A name that several probers have, and a node that the user named, are
 // left to their numbers.
-func (t *task) byHostname(p *probes) map[*Node]int {
+func byHostname(nodes []*Node, list []clockfile.Prober) map[int]int {
 	of, twice := map[string]int{}, map[string]bool{}
-	for _, one := range p.probers {
+	for _, one := range list {
 		name := hostname(one.Hostname)
 		if k, ok := of[name]; ok && k != one.Node {
 			twice[name] = true
 		}
 		of[name] = one.Node
 	}
-	measured := map[*Node]int{}
-	for _, n := range t.nodes {
+	measured := map[int]int{}
+	for k, n := range nodes {
 		name := hostname(n.Host)
-		if k, ok := of[name]; ok && name != "" && !twice[name] && n.Source != "given" && n.parts() < 2 {
-			measured[n] = k
+		if prober, ok := of[name]; ok && name != "" && !twice[name] && n.Source != "given" && n.parts() < 2 {
+			measured[k] = prober
 		}
 	}
 	return measured

@@ -67,17 +67,18 @@ func TestRanksHaveTheClockOfTheProberOfTheirHost(t *testing.T) {
 			for k := range c.hosts {
 				nodes[k].Host = c.hosts[k]
 			}
-			run, err := begin(job, &req, nodes, nil)
+			in, to, err := begin(job, &req, nodes, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := run.learnClocks(); err != nil {
+			run, err := decide(job, in, to)
+			if err != nil {
 				t.Fatal(err)
 			}
 			for k, n := range nodes {
-				at, _, _ := n.Clocks.Wall.At(j.Clocks[k].Wall(xspacetest.Epoch + 1e6))
+				at, _, _ := run.nodes[k].maps.Wall.At(j.Clocks[k].Wall(xspacetest.Epoch + 1e6))
 				if got := j.Clocks[k].Wall(xspacetest.Epoch+1e6) - at; max(got-c.want[k], c.want[k]-got) > 10 {
-					t.Errorf("%s: by %s its clock is %d ns ahead, want %d; %q", n.ID, n.Result.Method, got, c.want[k], run.doc.Notes)
+					t.Errorf("%s: by %s its clock is %d ns ahead, want %d; %q", n.ID, run.nodes[k].method, got, c.want[k], run.said.notes)
 				}
 			}
 		})

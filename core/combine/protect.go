@@ -82,29 +82,6 @@ func (r *Request) clockFiles() []Input {
 	return all
 }
 
-// protectInputs checks every name that will be written: the output, the documents beside a single file, the report.
-func (r *Request) protectInputs(nodes []*Node, f Format) error {
-	inputs := r.inputPaths(nodes)
-	if err := protect(r.Output, r.Overwrite, inputs); err != nil {
-		return err
-	}
-	for _, name := range besides(r.Output, nodes, f) {
-		if err := protect(name, r.Overwrite, inputs); err != nil {
-			return err
-		}
-		if _, err := os.Lstat(name); err == nil && !r.Overwrite {
-			return fault.FromIO(name, os.ErrExist)
-		}
-	}
-	if r.Report == "" {
-		return nil
-	}
-	if err := CheckReport(r.Output, r.Report); err != nil {
-		return err
-	}
-	return protect(r.Report, r.Overwrite, inputs)
-}
-
 // besides returns the names of the documents that stand beside a single file.
 func besides(output string, nodes []*Node, f Format) []string {
 	if f == FormatRun {

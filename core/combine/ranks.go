@@ -152,7 +152,7 @@ func (r *rankSettler) apart(owners []int) bool {
 // setRank sets the rank of a node whose collectives may have been found before.
 func (n *Node) setRank(rank int64) {
 	n.Rank = &rank
-	for part, p := range n.found {
+	for part, p := range n.found.parts {
 		if p.Ranks != nil {
 			p.Ranks[int32(part)] = int(rank)
 		}
@@ -194,24 +194,24 @@ func sameGroups(a, b *source.Distributed) bool {
 }
 
 // whyNoneShared says, in brackets, what the traces do not say that would relate their collectives; "" where that is not known.
-func (t *task) whyNoneShared() string {
-	if t.found == nil || len(t.nodes) < 2 {
+func whyNoneShared(nodes []*Node, m *matching) string {
+	if m == nil || len(nodes) < 2 {
 		return ""
 	}
 	var parts []string
 	most := collective.Unmatched{}
-	for _, u := range t.found.Unmatched {
+	for _, u := range m.Unmatched {
 		if u.Count > most.Count {
 			most = u
 		}
 	}
 	if most.Count > 0 {
 		parts = append(parts, fmt.Sprintf("%s of %s: %s", plural(most.Count, "execution"), most.Key, most.Reason))
-	} else if len(t.found.Groups) == 0 {
+	} else if len(m.Groups) == 0 {
 		parts = append(parts, "they hold none that is recognised")
 	}
 	var silent []string
-	for _, n := range t.nodes {
+	for _, n := range nodes {
 		if n.hasOneRank() && n.text != nil && n.Rank == nil {
 			silent = append(silent, n.ID)
 		}

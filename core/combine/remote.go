@@ -58,12 +58,12 @@ func scanNode(j *job.Job, in Input, nodes int, salvage bool) (*Scanned, error) {
 		return nil, err
 	}
 	defer n.close()
-	parts, err := n.extract(j.Context(), nodes)
+	f, err := extract(j.Context(), n, nodes)
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
-	wire := scannedWire{Host: n.Host, Rank: n.Rank, Absolute: n.absolute, Aligned: n.aligned, OnHost: n.onHost, Start: n.start, Format: n.format.Name, Parts: parts, Salvaged: n.salvaged}
+	wire := scannedWire{Host: n.Host, Rank: n.Rank, Absolute: n.absolute, Aligned: n.aligned, OnHost: n.onHost, Start: n.start, Format: n.format.Name, Parts: f.parts, Salvaged: n.salvaged}
 	if err := wire.pack(n); err != nil {
 		return nil, err
 	}
@@ -87,27 +87,16 @@ func (w *scannedWire) pack(n *Node) (err error) {
 	return err
 }
 
-// unpackMark takes it back.
-func (n *Node) unpackMark(w *scannedWire) (err error) {
+// unpackMark takes it back, for a trace of so many processes.
+func (w *scannedWire) unpackMark(processes int) (marking, error) {
 	if len(w.Mark) == 0 {
-		return nil
+		return marking{}, nil
 	}
-	if n.mark, err = aligned.Read(w.Mark); err != nil {
-		return err
+	mark, err := aligned.Read(w.Mark)
+	if err != nil {
+		return marking{}, err
 	}
-	n.places = w.Places
-	n.setStated()
-	return nil
-}
-
-// markOf is what the output of node k says about itself.
-func (t *task) markOf(k int) *aligned.Mark {
-	m := *t.mark
-	m.Nodes = nil
-	for _, i := range t.mine[k] {
-		m.Nodes = append(m.Nodes, t.mark.Nodes[i])
-	}
-	return &m
+	return newMarking(mark, w.Places, processes), nil
 }
 
 // NodeTask is what WriteNode needs: where a trace lies, its clocks, and where its part goes.
@@ -142,7 +131,9 @@ type RemotePlan struct {
 	Reference int          `json:"reference"`
 	Aligned   bool         `json:"aligned"` // some clock is corrected
 	Policy    policy       `json:"policy"`
-	Unknown   []bool       `json:"unknown"` // by node: nothing is known of the error of its times
+	Unknown   []bool       `json:"unknown"`    // by node: nothing is known of the error of its times
+	LengthsNS []int64      `json:"lengths_ns"` // of the traces; 0 unknown
+	UsualNS   int64        `json:"usual_ns"`   // the median length of a collective; 0: there is none
 	Output    string       `json:"output"`
 	Temporary string       `json:"temporary"`
 	Overwrite bool         `json:"overwrite"`
@@ -158,39 +149,44 @@ func Plan(j *job.Job, req Request, scans []Scanned) (*RemotePlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := begin(j, &req, nodes, out)
+	in, to, err := begin(j, &req, nodes, out)
 	if err != nil {
 		return nil, err
 	}
-	if t.format != FormatRun {
-		return nil, fault.Usagef("an executor writes run directories only, not format %s", t.format).WithHint("use format=\"run\", or leave out the executor")
+	if to.format != FormatRun {
+		return nil, fault.Usagef("an executor writes run directories only, not format %s", to.format).WithHint("use format=\"run\", or leave out the executor")
 	}
-	if err := t.decide(); err != nil {
-		return nil, err
-	}
-	if err := t.judgeCollectives(); err != nil {
-		return nil, err
-	}
-	names, err := runNames(t.nodes)
+	c, err := decide(j, in, to)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := file.CreateDir(req.Output, req.Overwrite)
+	jd, err := judge(j, in, c, in.found)
 	if err != nil {
 		return nil, err
 	}
+	names, err := runNames(in.nodes)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := file.CreateDir(c.to.output, c.to.overwrite)
+	if err != nil {
+		return nil, err
+	}
+	doc := draft(in, c)
+	doc.judge(jd)
 	p := &RemotePlan{
-		Document: t.doc, Reference: t.ref, Aligned: t.mark.Aligned, Output: req.Output, Temporary: dir.Temporary(), Overwrite: req.Overwrite,
-		Policy: req.Policy,
+		Document: doc, Reference: in.ref, Aligned: c.marks.mark.Aligned, Output: c.to.output, Temporary: dir.Temporary(), Overwrite: c.to.overwrite,
+		Policy: req.Policy, UsualNS: jd.whole.usual(),
 	}
-	for k, n := range t.nodes {
+	for k, n := range in.nodes {
 		p.Tasks = append(p.Tasks, NodeTask{
-			Input: Input{ID: n.ID, Path: n.Path}, Clocks: n.Clocks, ZeroNS: t.zeroNS, Keep: t.keep, Mark: t.markOf(k), Stat: req.CorrectionStat, Bound: t.eventStats(k).Bound != "", Drawn: t.drawnAs(k),
-			Tracer: req.timebase == align.TracerTime, Output: filepath.Join(dir.Temporary(), names[k]), Salvage: req.Salvage,
+			Input: Input{ID: n.ID, Path: n.Path}, Clocks: c.at.nodes[k].maps, ZeroNS: c.at.zeroNS, Keep: c.at.keep, Mark: c.marks.of(k), Stat: req.CorrectionStat,
+			Bound: c.eventStats(in, k).Bound != "", Drawn: c.drawnAs(in, k), Tracer: req.timebase == align.TracerTime, Output: filepath.Join(dir.Temporary(), names[k]), Salvage: req.Salvage,
 		})
-		p.Nodes = append(p.Nodes, n.Result)
-		p.Degraded = append(p.Degraded, n.degraded)
-		p.Unknown = append(p.Unknown, t.boundUnknown(k))
+		p.Nodes = append(p.Nodes, c.rowOf(in, k))
+		p.Degraded = append(p.Degraded, c.nodes[k].degraded)
+		p.Unknown = append(p.Unknown, c.nodes[k].unknown)
+		p.LengthsNS = append(p.LengthsNS, n.lengthNS())
 	}
 	return p, nil
 }
@@ -211,11 +207,11 @@ func unpack(inputs []Input, scans []Scanned) (nodes []*Node, out []Unreadable, e
 			return nil, nil, fault.Usagef("scan %d is damaged: %v", k, err)
 		}
 		n := &Node{
-			Path: s.Path, Host: w.Host, Rank: w.Rank, absolute: w.Absolute, aligned: w.Aligned, onHost: w.OnHost, start: w.Start, found: w.Parts,
+			Path: s.Path, Host: w.Host, Rank: w.Rank, absolute: w.Absolute, aligned: w.Aligned, onHost: w.OnHost, start: w.Start, found: finding{parts: w.Parts},
 			place: k, salvaged: w.Salvaged,
 		}
 		n.adopt(trace, formats.ByName(w.Format))
-		if err := n.unpackMark(w); err != nil {
+		if n.marking, err = w.unpackMark(len(n.layout)); err != nil {
 			return nil, nil, fault.Usagef("scan %d is damaged: %v", k, err)
 		}
 		nodes, kept = append(nodes, n), append(kept, inputs[k])
@@ -255,24 +251,30 @@ func WriteNode(j *job.Job, nt NodeTask) (*NodeDone, error) {
 	if _, ok := n.Trace.(source.Retimer); !ok {
 		return nil, fault.New(fault.Format, "is no XSpace any more").WithPath(nt.Input.Path)
 	}
-	n.Clocks = nt.Clocks
-	req := &Request{CorrectionStat: nt.Stat, BoundStat: nt.Bound}
-	if nt.Tracer {
-		req.timebase = align.TracerTime
-	}
-	t := &task{job: j, req: req, nodes: []*Node{n}, zeroNS: nt.ZeroNS, keep: nt.Keep, plans: make([]*align.Plan, 1), mark: nt.Mark, mine: [][]int{nil}, unknown: []bool{!nt.Bound}, drawn: []string{nt.Drawn}}
 	if nt.Mark == nil || len(nt.Mark.Nodes) != n.parts() {
 		return nil, fault.Usagef("the task's mark does not fit its trace")
 	}
-	for i := range nt.Mark.Nodes {
-		t.mine[0] = append(t.mine[0], i)
-	}
-	t.plan(0)
-	o, err := t.writeNode(j.Context(), 0, j.Workers(), false, func() (*file.Output, error) { return file.Create(nt.Output, false) })
+	o, done, err := nt.file(n).write(j.Context(), j, j.Workers(), func() (*file.Output, error) { return file.Create(nt.Output, false) })
 	if err != nil {
 		return nil, err
 	}
-	return &NodeDone{Result: n.Result, Kept: n.kept, Output: o}, nil
+	return &NodeDone{Result: done.counts, Kept: done.kept, Output: o}, nil
+}
+
+// file is what the task writes of its node.
+func (nt *NodeTask) file(n *Node) *nodeFile {
+	base := align.HostTime
+	if nt.Tracer {
+		base = align.TracerTime
+	}
+	f := &nodeFile{
+		node: n, at: placedNode{maps: nt.Clocks, plan: n.plan(nt.Clocks, base)}, zeroNS: nt.ZeroNS, keep: nt.Keep, drawn: nt.Drawn, marks: marks{mark: nt.Mark}, traces: 1,
+		stats: statsFor(&Request{CorrectionStat: nt.Stat, BoundStat: nt.Bound}, n.absolute),
+	}
+	for i := range nt.Mark.Nodes {
+		f.mine = append(f.mine, i)
+	}
+	return f
 }
 
 // Finish puts the counts of all nodes into the document and the run directory in its place.
@@ -282,23 +284,29 @@ func Finish(p *RemotePlan, done []NodeDone) (*Document, error) {
 		return nil, err
 	}
 	defer dir.Abort()
-	if len(done) != len(p.Tasks) || len(done) == 0 || len(p.Unknown) != len(done) || len(p.Nodes) != len(done) || len(p.Degraded) != len(done) {
+	if len(done) != len(p.Tasks) || len(done) == 0 || len(p.Unknown) != len(done) || len(p.Nodes) != len(done) || len(p.Degraded) != len(done) || len(p.LengthsNS) != len(done) {
 		return nil, fault.Usagef("%d of %d nodes were written", len(done), len(p.Tasks))
 	}
-	t := &task{req: &Request{Policy: p.Policy}, doc: p.Document, ref: p.Reference, keep: p.Tasks[0].Keep, mark: &aligned.Mark{Aligned: p.Aligned}, unknown: p.Unknown}
+	doc := p.Document
+	nodes := make([]ending, len(done))
 	for k := range done {
-		r := p.Nodes[k]
-		r.takeCounts(&done[k].Result)
-		t.nodes = append(t.nodes, &Node{Path: p.Tasks[k].Input.Path, Result: r, kept: done[k].Kept, degraded: p.Degraded[k]})
-		t.doc.Outputs = append(t.doc.Outputs, done[k].Output)
+		nodes[k] = ending{row: p.Nodes[k], kept: done[k].Kept, degraded: p.Degraded[k], unknown: p.Unknown[k], lengthNS: p.LengthsNS[k]}
+		nodes[k].row.takeCounts(&done[k].Result)
+		doc.Outputs = append(doc.Outputs, done[k].Output)
 	}
-	if err := t.conclude(); err != nil {
+	err = doc.conclude(nodes, closing{
+		ref: p.Reference, aligned: p.Aligned, policy: p.Policy, usualNS: p.UsualNS,
+		nothing: func(events int64) error {
+			return nothingLeft(p.Tasks[0].Input.Path, p.Tasks[0].Keep, events, 0, nowhere)
+		},
+	})
+	if err != nil {
 		return nil, err
 	}
-	if err := t.writeReports(func(name string) (*file.Output, error) { return dir.Create(name) }, ""); err != nil {
+	if err := doc.writeReports(func(name string) (*file.Output, error) { return dir.Create(name) }, ""); err != nil {
 		return nil, err
 	}
-	return t.doc, dir.Commit()
+	return doc, dir.Commit()
 }
 
 // Abandon removes what Plan began.

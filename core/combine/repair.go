@@ -41,46 +41,38 @@ const (
 
 // inversion is an order of two clocks; where by is above zero it is impossible: the giver must move earlier, or the receiver later, by that much.
 type inversion struct {
-	giver, receiver *Node
+	giver, receiver int // nodes
 	group           int
 	from, to        collective.Slot
 	by              int64
 }
 
-// repair moves clocks, each by a constant that its bounds allow, until no estimate is in an impossible order.
-func (t *task) repair() error {
-	switch {
-	case !t.req.Repair:
-		return nil
-	case len(t.nodes) < 2:
-		t.warn("nothing was repaired: there is one node")
-		return nil
-	case !t.req.applies():
-		t.warn("nothing was repaired: no clock is corrected")
-		return nil
-	}
-	m, err := t.match()
-	if err != nil {
-		return err
-	}
-	all := t.tightOrders(m)
-	r := &Repair{Moved: []Moved{}, Left: []Inverted{}}
-	t.doc.Repaired = r
+// repaired is what repairing came to.
+type repaired struct {
+	done  *Repair
+	moved []int64 // by node: later is positive
+}
+
+// repair finds by how much to move clocks, each by a constant that its bounds allow, until no estimate is in an impossible order. clocks reads
+// instants of executions on the clocks as they are.
+func repair(in *inputs, r *related, shares sharing, m *collective.Matched, clocks collective.Clock) repaired {
+	all := tightOrders(in, shares, m, clocks)
+	out := repaired{done: &Repair{Moved: []Moved{}, Left: []Inverted{}}, moved: make([]int64, len(in.nodes))}
 	for _, o := range all {
 		if o.by > 0 {
-			r.Before++
+			out.done.Before++
 		}
 	}
-	may, moved := map[*Node]int64{}, map[*Node]int64{}
-	for i, n := range t.nodes {
-		if c := t.sharedWith(n); i != t.ref && c != t.nodes[t.ref] {
-			if own := smallestBound(n.Clocks.Wall); may[c] == 0 || own < may[c] {
+	may, moved := make([]int64, len(in.nodes)), make([]int64, len(in.nodes)) // by the node whose clock it is
+	for k := range in.nodes {
+		if c := shares.with(k); k != in.ref && c != in.ref {
+			if own := smallestBound(r.nodes[k].maps.Wall); may[c] == 0 || own < may[c] {
 				may[c] = own
 			}
 		}
 	}
-	if r.Before > 0 {
-		t.settle(all, may, moved)
+	if out.done.Before > 0 {
+		settleOrders(all, may, moved)
 	}
 	var left []inversion
 	for _, o := range all {
@@ -88,31 +80,39 @@ func (t *task) repair() error {
 			left = append(left, o)
 		}
 	}
-	r.After = len(left)
+	out.done.After = len(left)
 	slices.SortStableFunc(left, func(a, b inversion) int { return cmp.Compare(b.by, a.by) })
 	for _, o := range left[:min(len(left), mostLeft)] {
 		g := &m.Groups[o.group]
-		r.Left = append(r.Left, Inverted{Key: m.Part.Ops[g.Op].Key, Occurrence: g.Occurrence, Left: t.slot(o.to), Entered: t.slot(o.from), ByNS: o.by})
+		out.done.Left = append(out.done.Left, Inverted{Key: m.Part.Ops[g.Op].Key, Occurrence: g.Occurrence, Left: in.slot(o.to), Entered: in.slot(o.from), ByNS: o.by})
 	}
-	for _, n := range t.nodes {
-		if by := moved[t.sharedWith(n)]; by != 0 {
-			n.Clocks.Wall = clock.Compose(n.Clocks.Wall, clock.Shift(by, max(by, -by)))
-			n.Result.OffsetNS -= by
-			r.Moved = append(r.Moved, Moved{Node: n.ID, ByNS: by, MayNS: may[t.sharedWith(n)]})
+	for k, n := range in.nodes {
+		if by := moved[shares.with(k)]; by != 0 {
+			out.moved[k] = by
+			out.done.Moved = append(out.done.Moved, Moved{Node: n.ID, ByNS: by, MayNS: may[shares.with(k)]})
 		}
 	}
-	if len(r.Moved) == 0 {
-		return nil
+	return out
+}
+
+// moved are the clocks, each later by so much; its bound grows by that.
+func (r *related) moved(by []int64) *related {
+	out := *r
+	out.nodes = slices.Clone(r.nodes)
+	for k, ns := range by {
+		if c := &out.nodes[k]; ns != 0 {
+			c.maps.Wall = clock.Compose(c.maps.Wall, clock.Shift(ns, max(ns, -ns)))
+			c.offsetNS -= ns
+		}
 	}
-	return t.place()
+	return &out
 }
 
 // tightOrders lists, for each statement of a collective and each clock, the order that leaves it the least room on either side.
-func (t *task) tightOrders(m *collective.Matched) []inversion {
-	read, parties := t.clockOf(), t.parties()
+func tightOrders(in *inputs, shares sharing, m *collective.Matched, clocks collective.Clock) []inversion {
 	var out []inversion
 	type seen struct {
-		clock *Node
+		clock int
 		slot  collective.Slot
 		at    int64
 	}
@@ -121,16 +121,16 @@ func (t *task) tightOrders(m *collective.Matched) []inversion {
 		look := func(list []int32, end bool) (ends []seen) {
 			for _, i := range list {
 				s := &m.Part.Spans[g.Members[i].Span]
-				n := t.nodes[parties[s.Node].node]
-				if !n.absolute {
+				k := in.nodeOf(s.Node)
+				if !in.nodes[k].absolute {
 					continue
 				}
 				at := s.StartNS
 				if end {
 					at = s.EndNS
 				}
-				y, _ := read(s, at)
-				ends = append(ends, seen{t.sharedWith(n), collective.Slot{Node: s.Node, Device: s.Device}, y})
+				y, _ := clocks(s, at)
+				ends = append(ends, seen{shares.with(k), collective.Slot{Node: s.Node, Device: s.Device}, y})
 			}
 			slices.SortStableFunc(ends, func(a, b seen) int { return cmp.Compare(a.at, b.at) })
 			return ends
@@ -160,8 +160,8 @@ func (t *task) tightOrders(m *collective.Matched) []inversion {
 	return out
 }
 
-// settle finds how far to move each clock: an inverted order is shared by both of its clocks as far as each may still move.
-func (t *task) settle(all []inversion, may, moved map[*Node]int64) {
+// settleOrders finds how far to move each clock: an inverted order is shared by both of its clocks as far as each may still move.
+func settleOrders(all []inversion, may, moved []int64) {
 	for range mostRepairs {
 		calm := true
 		for _, o := range all {

@@ -43,15 +43,15 @@ func statsOf(r *NodeResult) NodeStats {
 // writeReports writes alignment.json and the statistics of nodes with create: of each node inside a run directory, of the only
 // node beside a single file. prefix goes before their names: that of the
 // file, so that several outputs in one directory have their own.
-func (t *task) writeReports(create func(name string) (*file.Output, error), prefix string) error {
-	if err := writeJSON(create, prefix+"alignment.json", t.doc); err != nil {
+func (d *Document) writeReports(create func(name string) (*file.Output, error), prefix string) error {
+	if err := writeJSON(create, prefix+"alignment.json", d); err != nil {
 		return err
 	}
-	if prefix != "" && len(t.doc.Nodes) > 1 {
+	if prefix != "" && len(d.Nodes) > 1 {
 		return nil
 	}
-	for k := range t.doc.Nodes {
-		r := &t.doc.Nodes[k]
+	for k := range d.Nodes {
+		r := &d.Nodes[k]
 		if err := writeJSON(create, prefix+clean(r.ID)+".alignment_stats.json", statsOf(r)); err != nil {
 			return err
 		}
@@ -76,11 +76,11 @@ func writeJSON(create func(name string) (*file.Output, error), name string, doc 
 
 // commitWithReports places a single output, then the documents beside it. The output comes first: a document without its file
 // would mislead, a file without its document does not.
-func (t *task) commitWithReports(out *file.Output) error {
-	dir, name := filepath.Split(t.req.Output)
-	create := func(n string) (*file.Output, error) { return file.Create(filepath.Join(dir, n), t.req.Overwrite) }
+func (d *Document) commitWithReports(out *file.Output, to destination) error {
+	dir, name := filepath.Split(to.output)
+	create := func(n string) (*file.Output, error) { return file.Create(filepath.Join(dir, n), to.overwrite) }
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	return t.writeReports(create, name+".")
+	return d.writeReports(create, name+".")
 }

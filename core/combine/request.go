@@ -1,10 +1,7 @@
 package combine
 
 import (
-	"fmt"
 	"math"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/clocks/align"
@@ -176,41 +173,15 @@ func (r *Request) loading() LoadOptions {
 	return LoadOptions{SkipUnreadable: r.SkipUnreadable, Salvage: r.Salvage}
 }
 
-func (r *Request) applies() bool { return r.ApplyAlignment == nil || *r.ApplyAlignment }
-
-// chooseFormat decides the format from the request, the output's name and the inputs.
-func (r *Request) chooseFormat(nodes []*Node) (Format, error) {
-	other, recordings := 0, 0 // inputs that cannot be re-timed in a format of their own; those that become XSpaces
-	var titles []string
-	for _, n := range nodes {
-		if _, ok := n.Trace.(source.Accompanying); ok {
-			recordings++
-		} else if _, ok := n.Trace.(source.Retimer); !ok {
-			other++
-			if !slices.Contains(titles, n.format.Title) {
-				titles = append(titles, n.format.Title)
-			}
-		}
+// timebaseName is what documents and marks call the clock that the output shows.
+func (r *Request) timebaseName() string {
+	if r.timebase == align.TracerTime {
+		return "tracer"
 	}
-	f := r.Format
-	if f == "" {
-		switch name := strings.ToLower(r.Output); {
-		case strings.HasSuffix(name, ".pb"):
-			f = FormatXPlane
-		case isJSON(name):
-			f = FormatChrome
-		case other > 0, recordings == len(nodes):
-			f = FormatChrome
-			r.addEnding()
-		default:
-			f = FormatRun
-		}
-	}
-	if other > 0 && f != FormatChrome {
-		return "", fault.Usagef("format %s holds XSpace only, and %d of %d inputs are %s", f, other, len(nodes), strings.Join(titles, " or ")).WithHint("use --format chrome, and a name that ends in .json, .json.gz or .json.zst")
-	}
-	return f, refuseOtherEnding(r.Output, f)
+	return "host"
 }
+
+func (r *Request) applies() bool { return r.ApplyAlignment == nil || *r.ApplyAlignment }
 
 // refuseOtherEnding refuses the name of another format for what is written: viewers go by it.
 func refuseOtherEnding(output string, f Format) error {
@@ -228,17 +199,6 @@ func refuseOtherEnding(output string, f Format) error {
 // isJSON reports whether a name is that of a JSON, compressed or not.
 func isJSON(name string) bool {
 	return strings.HasSuffix(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"), ".json")
-}
-
-// addEnding gives a name without an ending the one of what is written: inputs of another format than XSpace become one JSON, where
-// a directory may have been expected.
-func (r *Request) addEnding() {
-	if r.Output == "" || filepath.Ext(r.Output) != "" {
-		return
-	}
-	named := filepath.Base(r.Output)
-	r.Output = filepath.Clean(r.Output) + ".json.gz"
-	r.Notes = append(r.Notes, fmt.Sprintf("not all inputs are XSpace, so one JSON is written and no run directory: %s.json.gz", named))
 }
 
 // FormatOf is the format of a single aligned trace: that of its input, by its name where that tells, else by the output's.
@@ -277,39 +237,4 @@ func (r *Request) keep(firstNS int64) (*align.Range, error) {
 		return nil, e.WithHint("name the earlier end first")
 	}
 	return &k, nil
-}
-
-// defaultOutput derives an output path from the inputs: a sibling of their common directory, <dir>_<suffix>.
-func defaultOutput(nodes []*Node, f Format, suffix string) (string, error) {
-	common := filepath.Dir(nodes[0].Path)
-	for _, n := range nodes[1:] {
-		for common != "/" && common != "." && !within(n.Path, common) {
-			common = filepath.Dir(common)
-		}
-	}
-	if nodes[0].Path == "-" || common == "/" || common == "." {
-		return "", fault.Usagef("no output is named and none can be derived from the inputs").WithHint("name one with -o")
-	}
-	stem := common + "_" + suffix
-	if len(nodes) == 1 {
-		name := filepath.Base(nodes[0].Path)
-		for _, ext := range []string{".gz", ".zst", ".json", ".pt.trace", ".trace", ".pb", ".xplane"} {
-			name = strings.TrimSuffix(name, ext)
-		}
-		if f != FormatRun {
-			stem = filepath.Join(common, name+"."+suffix)
-		}
-	}
-	switch f {
-	case FormatXPlane:
-		return stem + ".xplane.pb", nil
-	case FormatChrome:
-		return stem + ".json.gz", nil
-	}
-	return stem, nil
-}
-
-func within(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }

@@ -69,8 +69,8 @@ func Solve(j *job.Job, req SolveRequest) (*SolveDocument, error) {
 		return nil, err
 	}
 	doc := &SolveDocument{Schema: "prlx.solve/1", Outputs: []Output{}, Nodes: []SolvedNode{}, Links: []SolvedLink{}, Warnings: []string{}}
-	t := &task{job: j, doc: &Document{}, req: &Request{}}
-	p, err := readProbes(req.Files, t.readClockFile)
+	r := &clockReader{job: j}
+	p, err := readProbes(req.Files, r.read)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +86,9 @@ func Solve(j *job.Job, req SolveRequest) (*SolveDocument, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc.Warnings = append(append(doc.Warnings, t.doc.Warnings...), s.Warnings...)
+	doc.Warnings = append(append(doc.Warnings, r.said.warnings...), s.Warnings...)
 	doc.describe(s)
-	doc.Conclusion = concludedOf(s, t.cut)
+	doc.Conclusion = concludedOf(s, r.cut)
 	if req.Output == "" {
 		return doc, nil
 	}

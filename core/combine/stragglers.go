@@ -59,18 +59,20 @@ func Stragglers(j *job.Job, req StragglersRequest, stepsOf func(path string) ([]
 		return nil, err
 	}
 	defer closeAll(nodes)
-	t := &task{job: j, req: &req.Request, nodes: nodes, doc: &Document{}}
-	t.noteMerged()
-	t.sayLeftOut(out)
-	if t.ref, err = findReference(nodes, req.Reference); err != nil {
-		return nil, err
-	}
-	made, clocks, err := t.scheduleOf(j.Context())
+	ref, err := findReference(nodes, req.Reference)
 	if err != nil {
 		return nil, err
 	}
-	if made == nil {
-		if made, clocks, err = t.jobOfCollectives(stepsOf); err != nil {
+	in, err := settle(j, &req.Request, nodes, out, ref, preparing{tied: req.applies(), asXSpaces: true})
+	if err != nil {
+		return nil, err
+	}
+	l := &lateness{said: in.said, zeroNS: nodes[0].facts.StartNS}
+	if l.job, l.clocks, err = scheduleOf(j.Context(), nodes); err != nil {
+		return nil, err
+	}
+	if l.job == nil {
+		if l, err = latenessOf(j, in, stepsOf); err != nil {
 			return nil, err
 		}
 	}
@@ -86,84 +88,112 @@ func Stragglers(j *job.Job, req StragglersRequest, stepsOf func(path string) ([]
 		}
 		opt.SinceNS = int64(*s * 1e9)
 	}
-	t.missed(&opt.Evidence)
-	doc, err := straggler.Find(made, opt)
+	l.missed(in, &opt.Evidence)
+	doc, err := straggler.Find(l.job, opt)
 	if err != nil {
 		return nil, err
 	}
 	if req.Tracks != nil {
-		req.Tracks.BaseNS = t.countedFrom()
+		req.Tracks.BaseNS = l.zeroNS
 	}
-	doc.Clocks = clocks
-	doc.Notes, doc.Warnings = append(doc.Notes, t.doc.Notes...), append(doc.Warnings, t.doc.Warnings...)
-	for _, n := range t.nodes {
-		for _, w := range n.Result.Warnings {
+	doc.Clocks = l.clocks
+	doc.Notes, doc.Warnings = append(doc.Notes, l.said.notes...), append(doc.Warnings, l.said.warnings...)
+	for k, n := range in.nodes {
+		for _, w := range l.warningsOf(in, k) {
 			doc.Warnings = append(doc.Warnings, n.ID+": "+w)
 		}
 	}
 	return doc, nil
 }
 
+// lateness is the job that the question is asked of.
+type lateness struct {
+	job     *straggler.Job
+	clocks  string    // what relates the clocks
+	zeroNS  int64     // the instant from which the times of the trace count that all ranks are in: the only one, or what prlx combine would write
+	related *related  // nil: the clocks were not looked at
+	at      *placed   // likewise
+	matched *matching // nil: the job is made of no collectives
+	said    remarks
+}
+
 // missed is what of the traces was not looked at and could say that somebody else was late.
-func (t *task) missed(e *verdict.Evidence) {
-	for _, u := range t.doc.Skipped {
+func (l *lateness) missed(in *inputs, e *verdict.Evidence) {
+	for _, u := range in.skipped {
 		e.Missed("trace "+u.name(), 1, u.Error)
 	}
-	for _, n := range t.nodes {
+	for _, n := range in.nodes {
 		if n.salvaged != nil {
 			e.Lacks("the rest of the trace of "+n.ID, n.salvaged.Sentence())
 		}
 	}
-	if t.found == nil {
+	if l.matched == nil {
 		return
 	}
-	n, all := t.found.UnmatchedCount(), len(t.found.Part.Spans)
+	n, all := l.matched.UnmatchedCount(), len(l.matched.Part.Spans)
 	if n > 0 && float64(n) >= straggler.LostShare*float64(all) { // a few at the ends of recordings are in every job
 		e.Missed("executions of collectives", int64(n), fmt.Sprintf("of %d, their partners are not in the traces", all))
 	}
 }
 
-// countedFrom is the instant from which the times of the trace count that all ranks are in: the only one, or what prlx combine would write.
-func (t *task) countedFrom() int64 {
-	if t.alone() {
-		return t.nodes[0].facts.StartNS
+// warningsOf is what was said of node k.
+func (l *lateness) warningsOf(in *inputs, k int) sentences {
+	switch {
+	case l.related == nil:
+		return in.warningsOf(k)
+	case !in.nodes[k].absolute:
+		return l.related.nodes[k].warnings
 	}
-	return t.zeroNS
+	return append(slices.Clip(l.related.nodes[k].warnings), l.at.nodes[k].reasons()...)
 }
 
-// jobOfCollectives makes a job of the collectives of all traces, on the clock of the reference.
-func (t *task) jobOfCollectives(stepsOf func(path string) ([]RankStep, error)) (*straggler.Job, string, error) {
-	if err := t.learnClocks(); err != nil {
-		return nil, "", err
-	}
-	if err := t.place(); err != nil {
-		return nil, "", err
-	}
-	m, err := t.match()
+// latenessOf makes a job of the collectives of all traces, on the clock of the reference.
+func latenessOf(j *job.Job, in *inputs, stepsOf func(path string) ([]RankStep, error)) (*lateness, error) {
+	ev, err := gather(j, in, gathering{})
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	all := &collective.Judged{Assumptions: m.Assumptions}
-	t.noteMatching(m.Part, all)
+	l := &lateness{matched: ev.relation.matched}
+	if l.related, err = relate(j, in, ev); err != nil {
+		return nil, err
+	}
+	if l.at, err = placeNodes(in, l.related, ev.devices); err != nil {
+		return nil, err
+	}
+	l.said.add(in.said, ev.said, l.related.said, l.at.said)
+	if l.matched == nil {
+		var said remarks
+		if l.matched, said, err = match(j, in, in.found, wanting{}); err != nil {
+			return nil, err
+		}
+		l.said.add(said)
+	}
+	m := l.matched
+	l.said.add(noteMatching(m.Part, m, &collective.Judged{Assumptions: m.Assumptions}).said)
 	switch n := m.UnmatchedCount(); {
-	case n > 0 && len(m.Groups) == 0 && len(t.parties()) == 1:
-		t.warn("only the trace of one rank is given; name those of the others too")
+	case n > 0 && len(m.Groups) == 0 && len(in.parties) == 1:
+		l.said.warn("only the trace of one rank is given; name those of the others too")
 	case n > 0:
-		t.warn("%d executions of collectives have no partners and are not looked at; prlx validate says why", n)
+		l.said.warn("%d executions of collectives have no partners and are not looked at; prlx validate says why", n)
 	}
-	b := t.jobOf(m)
-	if err := b.activities(); err != nil {
-		return nil, "", err
+	b := jobOf(in, l.related, l.at, ev.devices, ev.relation.shares, m.Matched)
+	if err := b.activities(j); err != nil {
+		return nil, err
 	}
 	if err := b.steps(stepsOf); err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	return b.job, t.relatedBy(), nil
+	l.said.add(b.said)
+	l.job, l.clocks = b.job, relatedBy(in, l.related)
+	if l.zeroNS = l.at.zeroNS; in.alone() {
+		l.zeroNS = in.nodes[0].facts.StartNS
+	}
+	return l, nil
 }
 
 // jobOf makes a job of matched collectives.
-func (t *task) jobOf(m *collective.Matched) *jobBuilder {
-	b := &jobBuilder{t: t, m: m, clock: t.clockOf(), job: &straggler.Job{}, ranks: map[collective.Slot]int32{}}
+func jobOf(in *inputs, r *related, at *placed, devices []deviceClocks, shares sharing, m *collective.Matched) *jobBuilder {
+	b := &jobBuilder{in: in, related: r, placed: at, shares: shares, m: m, clock: at.clock(in, devices), job: &straggler.Job{}, ranks: map[collective.Slot]int32{}}
 	for i := range m.Groups {
 		b.group(&m.Groups[i])
 	}
@@ -172,29 +202,29 @@ func (t *task) jobOf(m *collective.Matched) *jobBuilder {
 
 // whoWasLate says who was late at the collectives that were matched to judge the alignment; nil where there are none. The traces are not read
 // again, so what ranks did is not known, and steps are what repeats.
-func (t *task) whoWasLate() (*straggler.Document, error) {
-	if t.matched == nil || len(t.matched.Groups) == 0 {
+func whoWasLate(j *job.Job, in *inputs, c *clocks, m *collective.Matched) (*straggler.Document, error) {
+	if m == nil || len(m.Groups) == 0 {
 		return nil, nil
 	}
-	t.job.Progress().SetStage("stragglers")
-	b := t.jobOf(t.matched)
+	j.Progress().SetStage("stragglers")
+	b := jobOf(in, c.related, c.at, c.devices, c.shares, m)
 	b.job.FindSteps()
 	doc, err := straggler.Find(b.job, straggler.Options{})
 	if err != nil {
 		return nil, err
 	}
-	doc.Clocks = t.relatedBy()
+	doc.Clocks = relatedBy(in, c.related)
 	return doc, nil
 }
 
 // relatedBy says what relates the clocks of the nodes.
-func (t *task) relatedBy() string {
+func relatedBy(in *inputs, r *related) string {
 	var by []string
-	for k, n := range t.nodes {
-		if k == t.ref && len(t.nodes) > 1 {
+	for k, n := range in.nodes {
+		if k == in.ref && !in.alone() {
 			continue
 		}
-		name := n.Result.Method
+		name := r.nodes[k].method
 		if n.aligned {
 			name = "aligned before"
 		}
@@ -207,11 +237,15 @@ func (t *task) relatedBy() string {
 
 // jobBuilder makes a job of matched collectives.
 type jobBuilder struct {
-	t     *task
-	m     *collective.Matched
-	clock collective.Clock
-	job   *straggler.Job
-	ranks map[collective.Slot]int32
+	in      *inputs
+	related *related
+	placed  *placed
+	shares  sharing
+	m       *collective.Matched
+	clock   collective.Clock // executions on the reference's clock
+	job     *straggler.Job
+	ranks   map[collective.Slot]int32
+	said    remarks
 
 	spanOf []int32    // by event: its execution
 	seats  []rankSeat // by rank
@@ -227,11 +261,11 @@ type rankSeat struct {
 func (b *jobBuilder) rank(s collective.Slot, plane int32) int32 {
 	r, ok := b.ranks[s]
 	if !ok {
-		p := b.t.parties()[s.Node]
-		n := b.t.nodes[p.node]
-		one := straggler.Rank{ID: b.t.slot(s), Host: n.Host, FirstNS: math.MaxInt64, Clock: int32(p.node)}
+		p := b.in.parties[s.Node]
+		n := b.in.nodes[p.node]
+		one := straggler.Rank{ID: b.in.slot(s), Host: n.Host, FirstNS: math.MaxInt64, Clock: int32(p.node)}
 		if n.parts() == 1 {
-			one.Clock = int32(slices.Index(b.t.nodes, b.t.sharedWith(n)))
+			one.Clock = int32(b.shares.with(p.node))
 		} else {
 			one.Clock = b.clockOfPart(s.Node)
 			if n.aligned && p.part < len(n.mark.Nodes) {
@@ -242,7 +276,7 @@ func (b *jobBuilder) rank(s collective.Slot, plane int32) int32 {
 			one.Device = fmt.Sprintf("GPU %d", at.GPU)
 		}
 		if first, _, ok := n.spanNS(); ok && n.parts() == 1 {
-			one.FirstNS, _, _ = n.Clocks.Wall.At(first)
+			one.FirstNS, _, _ = b.placed.nodes[p.node].maps.Wall.At(first)
 		}
 		r = int32(len(b.job.Ranks))
 		b.ranks[s], b.job.Ranks = r, append(b.job.Ranks, one)
@@ -253,9 +287,9 @@ func (b *jobBuilder) rank(s collective.Slot, plane int32) int32 {
 // clockOfPart is the clock of one of the nodes that a trace holds. Where prlx has put them on one clock they have the bounds that were stated
 // then, but for nodes of one host that were moved alike: these shared a clock.
 func (b *jobBuilder) clockOfPart(party int32) int32 {
-	parties := b.t.parties()
+	parties := b.in.parties
 	own := parties[party]
-	n := b.t.nodes[own.node]
+	n := b.in.nodes[own.node]
 	if n.aligned && own.part < len(n.mark.Nodes) {
 		for i, p := range parties {
 			if p.node == own.node && p.part < len(n.mark.Nodes) && sharedClock(&n.mark.Nodes[p.part], &n.mark.Nodes[own.part]) {
@@ -264,7 +298,7 @@ func (b *jobBuilder) clockOfPart(party int32) int32 {
 			}
 		}
 	}
-	return int32(len(b.t.nodes)) + party
+	return int32(len(b.in.nodes)) + party
 }
 
 // sharedClock reports whether a mark shows that two nodes had one clock.
@@ -336,16 +370,16 @@ func places(list []int32, first int32) []int32 {
 // at maps an instant of an execution to the reference's clock; of clocks that nothing relates the bound is endless.
 func (b *jobBuilder) at(s *event.Span, ns int64) (int64, int64) {
 	y, bound := b.clock(s, ns)
-	if p := b.t.parties()[s.Node]; b.t.boundUnknown(p.node) {
+	if b.related.nodes[b.in.nodeOf(s.Node)].unknown {
 		bound = unknownBoundNS
 	}
 	return y, min(bound, unknownBoundNS)
 }
 
 // scheduleOf makes a job of a trace whose lines are ranks; nil: the traces are none.
-func (t *task) scheduleOf(ctx context.Context) (*straggler.Job, string, error) {
-	if len(t.nodes) != 1 {
+func scheduleOf(ctx context.Context, nodes []*Node) (*straggler.Job, string, error) {
+	if len(nodes) != 1 {
 		return nil, "", nil
 	}
-	return readSchedule(ctx, t.nodes[0])
+	return readSchedule(ctx, nodes[0])
 }

@@ -13,8 +13,8 @@ import (
 func (b *jobBuilder) steps(stepsOf func(path string) ([]RankStep, error)) error {
 	rank := b.busiest()
 	if stepsOf != nil && rank >= 0 {
-		p := b.t.parties()[b.seats[rank].slot.Node]
-		n := b.t.nodes[p.node]
+		p := b.in.parties[b.seats[rank].slot.Node]
+		n := b.in.nodes[p.node]
 		found, err := []RankStep(nil), error(nil)
 		if n.Src != nil && b.kernels(rank) {
 			found, err = stepsOf(n.Path)
@@ -23,7 +23,7 @@ func (b *jobBuilder) steps(stepsOf func(path string) ([]RankStep, error)) error 
 		case fault.Is(err, fault.Cancelled):
 			return err
 		case err != nil:
-			b.t.note("the steps of %s are not those that its kernels make: %v", n.ID, err)
+			b.said.note("the steps of %s are not those that its kernels make: %v", n.ID, err)
 		case b.job.UseSteps(rank, b.onReference(rank, found)):
 			return nil
 		}
@@ -54,8 +54,8 @@ func (b *jobBuilder) kernels(rank int32) bool {
 
 // onReference puts the steps of a rank on the clock of the reference.
 func (b *jobBuilder) onReference(rank int32, found []RankStep) (out []straggler.FoundStep) {
-	p := b.t.parties()[b.seats[rank].slot.Node]
-	n := b.t.nodes[p.node]
+	p := b.in.parties[b.seats[rank].slot.Node]
+	n := b.in.nodes[p.node]
 	at := event.Span{Node: b.seats[rank].slot.Node, Plane: b.seats[rank].processes[0]}
 	for e, i := range b.spanOf {
 		if b.job.Events[e].Rank == rank {

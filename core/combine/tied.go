@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/safe"
 	"github.com/prlx-go/prlx/core/trace/formats"
 	"github.com/prlx-go/prlx/core/trace/source"
@@ -15,18 +16,18 @@ import (
 
 // tieRecordings compares the kernels that a recording and the trace of its process both show. Where they contradict each other the recording is moved onto the
 // clock of the trace, and it is said.
-func (t *task) tieRecordings() error {
-	for _, n := range t.nodes {
+func (in *inputs) tieRecordings(j *job.Job) error {
+	for k, n := range in.nodes {
 		if n.beside == nil {
-			if n.namedByProcess(t.nodes) {
-				t.note("no trace is of the process of %s, or several may be: its kernels are compared with none", n.ID)
+			if n.namedByProcess(in.nodes) {
+				in.said.note("no trace is of the process of %s, or several may be: its kernels are compared with none", n.ID)
 			}
 			continue
 		}
 		if !n.byProcess {
-			t.note("%s is taken to be of the process of %s, by its rank: the trace does not name its process", n.ID, n.beside.ID)
+			in.said.note("%s is taken to be of the process of %s, by its rank: the trace does not name its process", n.ID, n.beside.ID)
 		}
-		same, err := t.sameKernels(n)
+		same, err := sameKernels(j.Context(), n)
 		if err != nil {
 			return err
 		}
@@ -34,19 +35,19 @@ func (t *task) tieRecordings() error {
 		said := fmt.Sprintf("%d kernels of NCCL that %s and %s both show begin %.3f us apart, known to %.3f us", same.Kernels, n.beside.ID, n.ID, float64(same.OffsetNS)/1e3, float64(same.BoundNS)/1e3)
 		switch same.Verdict {
 		case kernelsAgree:
-			t.note("%s: their clocks agree", said)
+			in.said.note("%s: their clocks agree", said)
 		case kernelsUnseen:
-			t.note("the kernels of %s are not compared with those of %s: %s", n.ID, n.beside.ID, same.Because)
+			in.said.note("the kernels of %s are not compared with those of %s: %s", n.ID, n.beside.ID, same.Because)
 		case kernelsAmbiguous:
-			n.degraded = true
-			t.warn("%s, and other ones fit as well: the clocks of one process contradict each other, and by how much is not known", said)
+			in.doubted[k] = true
+			in.said.warn("%s, and other ones fit as well: the clocks of one process contradict each other, and by how much is not known", said)
 		case kernelsContradict:
-			n.degraded = true
+			in.doubted[k] = true
 			same.MovedNS = same.OffsetNS
-			t.warn("%s: the clocks of one process contradict each other, and %s is moved by that", said, n.ID)
+			in.said.warn("%s: the clocks of one process contradict each other, and %s is moved by that", said, n.ID)
 			n.move(same.MovedNS)
 		}
-		t.doc.SameKernels = append(t.doc.SameKernels, same)
+		in.same = append(in.same, same)
 	}
 	return nil
 }
@@ -59,13 +60,13 @@ func (n *Node) move(ns int64) {
 }
 
 // sameKernels compares the kernels of a recording with those of the trace beside it.
-func (t *task) sameKernels(n *Node) (SameKernels, error) {
+func sameKernels(ctx context.Context, n *Node) (SameKernels, error) {
 	of := n.beside
 	if !of.absolute || !n.absolute || of.aligned || n.Src == nil || of.Src == nil {
 		return SameKernels{Verdict: kernelsUnseen, Because: "the trace is not on the clock of its host"}, nil
 	}
 	var traced, executed []source.Execution
-	err := of.Trace.Visit(t.job.Context(), of.Src, source.Kernels, of.start, func(e *source.Event) error {
+	err := of.Trace.Visit(ctx, of.Src, source.Kernels, of.start, func(e *source.Event) error {
 		function := libraryFunction(e.Name)
 		if function != "" && e.Timed && e.DurationPS >= 0 && len(traced) < mostExecuted {
 			at := source.After(e.BaseNS, e.OffsetPS).NS
@@ -76,7 +77,7 @@ func (t *task) sameKernels(n *Node) (SameKernels, error) {
 	if err != nil {
 		return SameKernels{}, withPath(err, of.Path)
 	}
-	err = n.Trace.(source.Accompanying).Executed(t.job.Context(), n.Src, func(k *source.Execution) {
+	err = n.Trace.(source.Accompanying).Executed(ctx, n.Src, func(k *source.Execution) {
 		one := *k
 		one.Function = oneKernel(k.Function)
 		executed = append(executed, one)
@@ -91,16 +92,24 @@ func (t *task) sameKernels(n *Node) (SameKernels, error) {
 }
 
 // writeAsXSpaces makes XSpaces of recordings of libraries, where that is what is written. What they tell of collectives is found before: an XSpace does not say it.
-func (t *task) writeAsXSpaces() error {
-	if t.format == FormatChrome {
-		return nil
-	}
-	for _, n := range t.nodes {
+func (in *inputs) writeAsXSpaces(j *job.Job) error {
+	for k, n := range in.nodes {
 		own, ok := n.Trace.(source.Accompanying)
 		if !ok || n.Src == nil {
 			continue
 		}
-		if err := n.becomeXSpace(t.job.Context(), own, len(t.nodes)); err != nil {
+		if in.found[k].parts == nil {
+			var err error
+			if in.found[k], err = extract(j.Context(), n, len(in.nodes)); err != nil {
+				return withPath(err, n.Path)
+			}
+		}
+		for _, p := range in.found[k].parts { // one plane stands before those of the recording
+			for i := range p.Spans {
+				p.Spans[i].Plane++
+			}
+		}
+		if err := n.becomeXSpace(j.Context(), own); err != nil {
 			return withPath(err, n.Path)
 		}
 	}
@@ -108,16 +117,7 @@ func (t *task) writeAsXSpaces() error {
 }
 
 // becomeXSpace replaces a recording by an XSpace that says the same.
-func (n *Node) becomeXSpace(ctx context.Context, own source.Accompanying, nodes int) error {
-	parts, err := n.extract(ctx, nodes)
-	if err != nil {
-		return err
-	}
-	for _, p := range parts { // one plane stands before those of the recording
-		for i := range p.Spans {
-			p.Spans[i].Plane++
-		}
-	}
+func (n *Node) becomeXSpace(ctx context.Context, own source.Accompanying) error {
 	r, w := io.Pipe()
 	var spooled *file.Source
 	group, during := safe.NewGroup(ctx)

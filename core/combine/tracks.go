@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/clocks/align"
+	"github.com/prlx-go/prlx/core/trace/clock"
 	"github.com/prlx-go/prlx/core/trace/source"
 )
 
@@ -17,20 +18,8 @@ const (
 	trackKnots = 2000 // bends of the clock's map that are drawn too; of more, some
 )
 
-// drawnAs is the name of node k on the curves of its clock, "" where they are not asked for or nothing is known of it.
-func (t *task) drawnAs(k int) string {
-	if t.drawn != nil {
-		return t.drawn[k]
-	}
-	if n := t.nodes[k]; t.req.BoundStat && n.absolute && !n.stays() && t.corrects() && !t.boundUnknown(k) {
-		return n.tag
-	}
-	return ""
-}
-
-// clockTracks returns the curves of node k.
-func (t *task) clockTracks(k int) []source.CounterTrack {
-	n, name := t.nodes[k], t.drawnAs(k)
+// clockTracks returns the curves of a node's clock under a name; nil: there are none.
+func clockTracks(n *Node, name string, wall *clock.Map, keep *align.Range) []source.CounterTrack {
 	if name == "" {
 		return nil
 	}
@@ -40,9 +29,9 @@ func (t *task) clockTracks(k int) []source.CounterTrack {
 	}
 	offset := source.CounterTrack{Name: fmt.Sprintf("clock of %s ahead by", name)}
 	bound := source.CounterTrack{Name: fmt.Sprintf("clock of %s bound", name)}
-	for _, x := range n.drawnAt(from, to) {
-		y, b, _ := n.Clocks.Wall.At(x)
-		if keep := t.keep; keep != nil && (y < keep.FromNS || y > keep.ToNS) {
+	for _, x := range drawnAt(wall, from, to) {
+		y, b, _ := wall.At(x)
+		if keep != nil && (y < keep.FromNS || y > keep.ToNS) {
 			continue
 		}
 		offset.Points = append(offset.Points, source.CounterPoint{AtNS: y, Value: x - y})
@@ -54,15 +43,15 @@ func (t *task) clockTracks(k int) []source.CounterTrack {
 	return []source.CounterTrack{offset, bound}
 }
 
-// drawnAt returns the instants of the node's clock at which it is drawn, in order.
-func (n *Node) drawnAt(from, to int64) []int64 {
+// drawnAt returns the instants of a clock at which it is drawn, in order.
+func drawnAt(wall *clock.Map, from, to int64) []int64 {
 	at := []int64{from, to}
 	if step := (to - from) / trackSteps; step > 0 { // what spans more than 292 years has no steps
 		for i := range int64(trackSteps) {
 			at = append(at, from+step*i)
 		}
 	}
-	knots := n.Clocks.Wall.Knots()
+	knots := wall.Knots()
 	for i := 0; i < len(knots); i += 1 + len(knots)/trackKnots {
 		if x := knots[i].X; x > from && x < to {
 			at = append(at, x)
@@ -72,22 +61,13 @@ func (n *Node) drawnAt(from, to int64) []int64 {
 	return slices.Compact(at)
 }
 
-// counterPlane is the plane of the curves of node k, nil where it has none. id is the plane's.
-func (t *task) counterPlane(k int, id int64) []byte {
-	tracks := t.clockTracks(k)
+// counterPlane is the plane of the node's curves, nil where it has none. id is the plane's.
+func (f *nodeFile) counterPlane(id int64) []byte {
+	tracks := clockTracks(f.node, f.drawn, f.at.maps.Wall, f.keep)
 	if tracks == nil {
 		return nil
 	}
-	return t.nodes[k].retimer().CounterPlane("clock of "+t.drawnAs(k), id, t.zeroNS, tracks)
-}
-
-// addCounters writes the curves of node k behind its bytes, and returns how many there are then.
-func (t *task) addCounters(k int, o *file.Output, bytes int64) (int64, error) {
-	plane := t.counterPlane(k, t.nodes[k].freePlane())
-	if _, err := o.WriteAt(plane, bytes); err != nil {
-		return 0, err
-	}
-	return bytes + int64(len(plane)), nil
+	return f.node.retimer().CounterPlane("clock of "+f.drawn, id, f.zeroNS, tracks)
 }
 
 // freePlane is an id that no plane of the node has.
@@ -104,12 +84,12 @@ func (n *Node) freePlane() int64 {
 // clockProcess yields the curves of all nodes as a process of their own.
 func (d *chromeDocument) clockProcess(yield func(int64, maker) error) error {
 	pid := d.nextPID
-	if d.alone() && d.nodes[0].text != nil {
-		pid = d.nodes[0].freePID()
+	if d.in.alone() && d.in.nodes[0].text != nil {
+		pid = d.in.nodes[0].freePID()
 	}
 	var text []byte
-	for k := range d.nodes {
-		for _, track := range d.clockTracks(k) {
+	for k, n := range d.in.nodes {
+		for _, track := range clockTracks(n, d.c.drawnAs(d.in, k), d.c.at.nodes[k].maps.Wall, d.c.at.keep) {
 			for _, p := range track.Points {
 				text = d.counter(text, pid, track.Name, p)
 			}

@@ -4,66 +4,75 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"fmt"
 	"io"
 	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/prlx-go/prlx/core/clocks/align"
+	"github.com/prlx-go/prlx/core/clocks/collective"
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/trace/aligned"
 	"github.com/prlx-go/prlx/core/trace/clock"
 	"github.com/prlx-go/prlx/core/trace/source"
 )
 
-// writeChrome writes one Chrome JSON of all nodes, compressed where its name ends in .gz or .zst.
-func (t *task) writeChrome() error {
-	out, err := file.Create(t.req.Output, t.req.Overwrite)
+// writeChrome writes one Chrome JSON of all nodes, compressed where its name ends in .gz or .zst. programs are the compiled programs of the nodes'
+// parts, as far as they were read before.
+func writeChrome(j *job.Job, in *inputs, c *clocks, programs [][]*collective.Programs) (*written, error) {
+	out, err := file.Create(c.to.output, c.to.overwrite)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer out.Abort()
-	t.stage("write")
+	w, err := fillChrome(j, in, c, programs, out)
+	if err != nil {
+		out.Abort()
+		return nil, err
+	}
+	w.abort = out.Abort
+	w.commit = func(doc *Document) error { return doc.commitWithReports(out, c.to) }
+	return w, nil
+}
+
+// fillChrome writes the JSON to a file.
+func fillChrome(j *job.Job, in *inputs, c *clocks, programs [][]*collective.Programs, out *file.Output) (*written, error) {
+	in.stage(j, "write")
 	sum := sha256.New()
 	sized := &sizeWriter{w: io.MultiWriter(out, sum)}
-	name := strings.ToLower(t.req.Output)
+	name := strings.ToLower(c.to.output)
 	var to io.Writer = sized
 	finish := func() error { return nil }
 	if strings.HasSuffix(name, ".zst") {
 		z, err := zstd.NewWriter(sized, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		to, finish = z, z.Close
 	}
-	list, err := newListWriter(to, strings.HasSuffix(name, ".gz"), t.job.Workers())
+	list, err := newListWriter(to, strings.HasSuffix(name, ".gz"), j.Workers())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	d, err := t.chromeDocument()
+	d, err := newChromeDocument(j, in, c, programs)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := d.write(t.job.Context(), list); err != nil {
-		return err
+	if err := d.write(j.Context(), list); err != nil {
+		return nil, err
 	}
 	if err := list.Close(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := finish(); err != nil {
-		return err
+		return nil, err
 	}
-	t.doc.Outputs = []Output{{Path: filepath.Base(t.req.Output), Format: string(FormatChrome), Bytes: sized.n, SHA256: hexSum(sum)}}
-	if err := t.conclude(); err != nil {
-		return err
-	}
-	return t.commitWithReports(out)
+	outputs := []Output{{Path: filepath.Base(c.to.output), Format: string(FormatChrome), Bytes: sized.n, SHA256: hexSum(sum)}}
+	return &written{outputs: outputs, zeroNS: d.zeroNS, nodes: d.done, said: d.said}, nil
 }
 
 type sizeWriter struct {
@@ -79,8 +88,14 @@ func (s *sizeWriter) Write(p []byte) (int, error) {
 
 // chromeDocument is one JSON being made.
 type chromeDocument struct {
-	*task
-	parts []chromePart // by node
+	job    *job.Job
+	in     *inputs
+	c      *clocks
+	marks  marks // completed by what the output calls processes
+	zeroNS int64
+	parts  []chromePart  // by node
+	done   []writtenNode // by node
+	said   remarks
 
 	flowsDrawn, flowsBack int64 // flows of recordings that were written, and that would go back in time
 
@@ -97,53 +112,64 @@ type chromePart struct {
 	cross    *crossing
 }
 
-// chromeDocument decides processes and ids of every node.
-func (t *task) chromeDocument() (*chromeDocument, error) {
-	d := &chromeDocument{task: t, parts: make([]chromePart, len(t.nodes)), nextPID: 1}
-	if t.alone() && t.nodes[0].text != nil && t.untouched(t.nodes[0]) { // then its times stay as they are
-		t.zeroNS = t.nodes[0].facts.StartNS
-		t.doc.ZeroNS, t.mark.ZeroNS = t.zeroNS, t.zeroNS
+// newChromeDocument decides processes and ids of every node.
+func newChromeDocument(j *job.Job, in *inputs, c *clocks, programs [][]*collective.Programs) (*chromeDocument, error) {
+	d := &chromeDocument{job: j, in: in, c: c, marks: c.marks.copied(), zeroNS: c.at.zeroNS, parts: make([]chromePart, len(in.nodes)), done: make([]writtenNode, len(in.nodes)), nextPID: 1}
+	if in.alone() && in.nodes[0].text != nil && d.untouched(0) { // then its times stay as they are
+		d.zeroNS = in.nodes[0].facts.StartNS
+		d.marks.mark.ZeroNS = d.zeroNS
 	}
 	ids := d.namespaces()
-	for k, n := range t.nodes {
+	for k, n := range in.nodes {
 		p := &d.parts[k]
 		var err error
 		if n.text == nil {
-			if p.cross, err = d.crossing(k); err != nil {
-				return nil, err
+			var known []*collective.Programs
+			if programs != nil {
+				known = programs[k]
 			}
-			if err := d.markCompiled(k, p.cross); err != nil {
-				return nil, err
+			if p.cross, err = d.crossing(k); err == nil {
+				err = d.markCompiled(k, p.cross, known)
 			}
-			continue
+		} else {
+			err = d.rewrite(k, ids[k])
 		}
-		e := t.chromeEdit(k)
-		if !t.alone() {
-			e.Processes, e.IDs, e.DropEmpty = d.processes(k), ids[k], true
-			d.markProcesses(k, e.Processes)
-			n.clocksOfDevices(&e)
-			if err := d.keepCompiled(k, e.Processes); err != nil {
-				return nil, err
-			}
-		} else if n.clocksOfDevices(&e); !t.untouched(n) && n.mark == nil {
-			t.markKept()
-			if e.Mark, err = t.mark.Text(); err != nil {
-				return nil, err
-			}
-		}
-		if p.rewriter, err = n.text.Rewriter(e); err != nil {
+		if err != nil {
 			return nil, err
 		}
-		p.workers = make([]source.Worker, max(1, t.job.Workers()))
-		p.counts = make([]source.TextCounts, len(p.workers))
 	}
 	d.settlePrograms()
 	return d, nil
 }
 
+// rewrite decides what becomes of a Chrome trace.
+func (d *chromeDocument) rewrite(k int, ids source.TextIDs) (err error) {
+	n, p := d.in.nodes[k], &d.parts[k]
+	e := d.chromeEdit(k)
+	if !d.in.alone() {
+		e.Processes, e.IDs, e.DropEmpty = d.processes(k), ids, true
+		d.markProcesses(k, e.Processes)
+		d.clocksOfDevices(k, &e)
+		if err := d.keepCompiled(k, e.Processes); err != nil {
+			return err
+		}
+	} else if d.clocksOfDevices(k, &e); !d.untouched(k) && n.mark == nil {
+		n.markKept(d.marks.mark)
+		if e.Mark, err = d.marks.mark.Text(); err != nil {
+			return err
+		}
+	}
+	if p.rewriter, err = n.text.Rewriter(e); err != nil {
+		return err
+	}
+	p.workers = make([]source.Worker, max(1, d.job.Workers()))
+	p.counts = make([]source.TextCounts, len(p.workers))
+	return nil
+}
+
 // markProcesses notes in the mark which processes of the output are whose.
 func (d *chromeDocument) markProcesses(k int, edits []source.TextProcess) {
-	n := d.nodes[k]
+	n := d.in.nodes[k]
 	of := n.nodesOfProcesses()
 	for i := range edits {
 		part := 0
@@ -154,9 +180,9 @@ func (d *chromeDocument) markProcesses(k int, edits []source.TextProcess) {
 		if err != nil || part < 0 {
 			continue
 		}
-		one := &d.mark.Nodes[d.mine[k][part]]
+		one := &d.marks.mark.Nodes[d.marks.mine[k][part]]
 		one.Processes = append(one.Processes, pid)
-		if n.devices[int32(i)] != nil {
+		if d.c.devices[k].maps[int32(i)] != nil {
 			setThreads(one, edits[i].PID, threadsOf(n.layout[i], edits[i].TIDs))
 		}
 		if n.mark == nil || n.mark.Nodes[part].TracerThreads == nil {
@@ -183,15 +209,16 @@ func threadsOf(p *source.Process, renamed map[string]string) (tids []int) {
 }
 
 // clocksOfDevices makes an edit put the events of devices through the clocks of their own.
-func (n *Node) clocksOfDevices(e *source.TextEdit) {
-	if len(n.devices) == 0 {
+func (d *chromeDocument) clocksOfDevices(k int, e *source.TextEdit) {
+	n, devices := d.in.nodes[k], &d.c.devices[k]
+	if len(devices.maps) == 0 {
 		return
 	}
 	if e.Processes == nil {
 		e.Processes = make([]source.TextProcess, len(n.layout))
 	}
-	for p := range n.devices {
-		e.Processes[p].Clock = n.deviceClock(p)
+	for p := range devices.maps {
+		e.Processes[p].Clock = devices.onReference(p, d.c.at.nodes[k].maps.Wall)
 	}
 	e.Sample = true
 }
@@ -203,34 +230,35 @@ func setThreads(one *aligned.Node, pid string, tids []int) {
 	one.TracerThreads[pid] = tids
 }
 
-// untouched reports whether no time of the node changes.
-func (t *task) untouched(n *Node) bool {
-	return n.Clocks.Wall.IsIdentity() && len(n.devices) == 0 && !t.external && t.keep == nil && !t.req.CorrectionStat && !t.req.BoundStat
+// untouched reports whether no time of node k changes.
+func (d *chromeDocument) untouched(k int) bool {
+	req := d.in.req
+	return d.c.at.nodes[k].maps.Wall.IsIdentity() && len(d.c.devices[k].maps) == 0 && !d.c.external && d.c.at.keep == nil && !req.CorrectionStat && !req.BoundStat
 }
 
 // chromeEdit says where the times of a Chrome trace go.
-func (t *task) chromeEdit(k int) source.TextEdit {
-	n, e := t.nodes[k], source.TextEdit{}
+func (d *chromeDocument) chromeEdit(k int) source.TextEdit {
+	n, e, wall := d.in.nodes[k], source.TextEdit{}, d.c.at.nodes[k].maps.Wall
 	shift := int64(0)
 	if n.absolute {
-		e.Clock = clock.Compose(nil, n.Clocks.Wall)
-		if n.stays() {
+		e.Clock = clock.Compose(nil, wall)
+		if n.stays(wall) {
 			e.Clock = n.statedAlike()
 		}
-		e.OutputBaseNS = &t.zeroNS
+		e.OutputBaseNS = &d.zeroNS
 		e.Sample = len(e.Clock.Knots()) > 0
 	} else { // its own zero becomes the output's
-		shift = t.zeroNS - n.facts.StartNS
+		shift = d.zeroNS - n.facts.StartNS
 	}
-	add := t.eventStats(k)
+	add := d.c.eventStats(d.in, k)
 	e.CorrectionArg, e.BoundArg = add.Correction, add.Bound
-	if k := t.keep; k != nil {
-		if k.FromNS != math.MinInt64 {
-			from := k.FromNS - shift
+	if keep := d.c.at.keep; keep != nil {
+		if keep.FromNS != math.MinInt64 {
+			from := keep.FromNS - shift
 			e.KeepFromNS = &from
 		}
-		if k.ToNS != math.MaxInt64 {
-			to := k.ToNS - shift
+		if keep.ToNS != math.MaxInt64 {
+			to := keep.ToNS - shift
 			e.KeepToNS = &to
 		}
 	}
@@ -239,11 +267,11 @@ func (t *task) chromeEdit(k int) source.TextEdit {
 
 // namespaces puts the flow and async ids of every node into a range of its own; the reference keeps its ids.
 func (d *chromeDocument) namespaces() []source.TextIDs {
-	out := make([]source.TextIDs, len(d.nodes))
+	out := make([]source.TextIDs, len(d.in.nodes))
 	const room = 1 << 53 // viewers read numbers as float64
 	next := uint64(0)
-	for i, k := range d.referenceFirst() {
-		n := d.nodes[k]
+	for i, k := range d.in.referenceFirst() {
+		n := d.in.nodes[k]
 		if n.text == nil {
 			continue
 		}
@@ -252,15 +280,15 @@ func (d *chromeDocument) namespaces() []source.TextIDs {
 			out[k] = source.TextIDs{Offset: next, HexOffset: uint64(i) << 48, Prefix: n.tag + ":"}
 		}
 		span := document.MaxID() + 1
-		if limit := uint64(room / len(d.nodes)); span > limit || span == 0 {
+		if limit := uint64(room / len(d.in.nodes)); span > limit || span == 0 {
 			span = limit
-			if len(d.nodes) > 1 {
-				n.warn("flow ids reach %d: ids of different nodes may meet", document.MaxID())
+			if len(d.in.nodes) > 1 {
+				d.done[k].warnings.say("flow ids reach %d: ids of different nodes may meet", document.MaxID())
 			}
 		}
 		next += span
 		if refs := document.StackRefs(); i > 0 && refs > 0 {
-			n.warn("%d events refer to stack frames, which stay under prlx.nodes and are not shown", refs)
+			d.done[k].warnings.say("%d events refer to stack frames, which stay under prlx.nodes and are not shown", refs)
 		}
 	}
 	return out
@@ -268,7 +296,7 @@ func (d *chromeDocument) namespaces() []source.TextIDs {
 
 // processes gives the processes of a Chrome trace small pids of their own, names that say whose they are, and their places.
 func (d *chromeDocument) processes(k int) []source.TextProcess {
-	n := d.nodes[k]
+	n := d.in.nodes[k]
 	edits := make([]source.TextProcess, len(n.layout))
 	order := make([]int, len(edits))
 	for i := range order {
@@ -367,9 +395,9 @@ func (d *chromeDocument) write(ctx context.Context, list *listWriter) error {
 		return err
 	}
 	err := assemble(d.job, list, func(yield func(int64, maker) error) error {
-		for k := range d.nodes {
+		for k := range d.in.nodes {
 			if err := d.pieces(k, yield); err != nil {
-				return withPath(err, d.nodes[k].Path)
+				return withPath(err, d.in.nodes[k].Path)
 			}
 		}
 		if err := d.flows(yield); err != nil {
@@ -384,9 +412,9 @@ func (d *chromeDocument) write(ctx context.Context, list *listWriter) error {
 		return err
 	}
 	d.sayFlows()
-	for k := range d.nodes {
+	for k := range d.in.nodes {
 		if x := d.parts[k].cross; x != nil {
-			x.conclude()
+			x.conclude(&d.done[k])
 			continue
 		}
 		d.concludeChrome(k)
@@ -396,7 +424,7 @@ func (d *chromeDocument) write(ctx context.Context, list *listWriter) error {
 
 // single returns the rewriter of the only input when that is text: its document stays around the events.
 func (d *chromeDocument) single() source.Rewriter {
-	if !d.alone() {
+	if !d.in.alone() {
 		return nil
 	}
 	return d.parts[0].rewriter
@@ -407,7 +435,7 @@ func (d *chromeDocument) pieces(k int, yield func(int64, maker) error) error {
 	if x := d.parts[k].cross; x != nil {
 		return x.pieces(yield)
 	}
-	n, p := d.nodes[k], &d.parts[k]
+	n, p := d.in.nodes[k], &d.parts[k]
 	for i := range p.rewriter.Pieces() {
 		err := yield(3*p.rewriter.Bytes(i), func(w *pieceWorker) error {
 			return withPath(d.chunk(w, k, i), n.Path)
@@ -424,7 +452,7 @@ func (d *chromeDocument) pieces(k int, yield func(int64, maker) error) error {
 
 // chunk rewrites piece i of node k.
 func (d *chromeDocument) chunk(w *pieceWorker, k, i int) error {
-	n, p := d.nodes[k], &d.parts[k]
+	n, p := d.in.nodes[k], &d.parts[k]
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
@@ -445,14 +473,15 @@ func (d *chromeDocument) chunk(w *pieceWorker, k, i int) error {
 
 // concludeChrome fills in the result of a Chrome trace.
 func (d *chromeDocument) concludeChrome(k int) {
-	n, p := d.nodes[k], &d.parts[k]
+	n, p := d.in.nodes[k], &d.parts[k]
 	var c source.TextCounts
 	for i := range p.counts {
 		c.Add(&p.counts[i])
 	}
-	r := &n.Result
+	w := &d.done[k]
+	r := &w.counts
 	r.Events, r.EventsCorrected, r.EventsDropped = c.Events, c.Corrected, c.Dropped
-	n.kept = n.facts.Timed - c.Dropped
+	w.kept = n.facts.Timed - c.Dropped
 	r.EventsClamped, r.EventsInStep = c.Clamped, c.InStep
 	r.SnapshotExtrapolations, r.OffsetExtrapolations = c.Extrapolated, c.ExtrapolatedThen
 	r.MinCorrectionNS, r.MaxCorrectionNS = c.MinNS, c.MaxNS
@@ -461,114 +490,7 @@ func (d *chromeDocument) concludeChrome(k int) {
 		r.Coverage = float64(c.Timed-c.Uncovered) / float64(c.Timed)
 	}
 	r.BoundNS = Bounds{P50: c.Bounds.Quantile(0.5), P99: c.Bounds.Quantile(0.99), Max: c.Bounds.Max()}
-	r.Warnings = append(r.Warnings, p.rewriter.Remarks(&c)...)
-}
-
-// stated reports whether the output states a top-level key itself.
-func stated(key string) bool {
-	switch key {
-	case "traceEvents", "baseTimeNanoseconds", "displayTimeUnit", "schemaVersion", "prlx", aligned.KeyMark:
-		return true
-	}
-	return false
-}
-
-// head writes the document up to the list's opening bracket: the reference's keys, and times for all.
-func (d *chromeDocument) head(ctx context.Context, w io.Writer) error {
-	if r := d.single(); r != nil {
-		return withPath(r.Head(ctx, d.nodes[0].Src, w), d.nodes[0].Path)
-	}
-	ref := d.nodes[d.ref]
-	version := "1"
-	if ref.text != nil {
-		if said := ref.text.Document().Value("schemaVersion"); json.Valid(said) && utf8.Valid(said) {
-			version = string(said)
-		}
-	}
-	if _, err := fmt.Fprintf(w, "{\n\"schemaVersion\": %s,\n\"displayTimeUnit\": \"ns\",\n", version); err != nil {
-		return err
-	}
-	if d.zeroNS != 0 {
-		if _, err := fmt.Fprintf(w, "\"baseTimeNanoseconds\": %d,\n", d.zeroNS); err != nil {
-			return err
-		}
-	}
-	if ref.text != nil {
-		if err := writeKeys(ctx, w, ref, func(key string) bool { return !stated(key) }); err != nil {
-			return err
-		}
-	}
-	_, err := io.WriteString(w, "\"traceEvents\": [\n")
-	return err
-}
-
-// writeKeys copies the keys of a document that want accepts, each followed by a comma.
-func writeKeys(ctx context.Context, w io.Writer, n *Node, want func(key string) bool) error {
-	return withPath(n.text.Document().CopyKeys(ctx, n.Src, w, want), n.Path)
-}
-
-// tail closes the list and adds what the other documents said. It stands at the end because readers look for the rank in the
-// first lines.
-func (d *chromeDocument) tail(ctx context.Context, w io.Writer) error {
-	if r := d.single(); r != nil {
-		n := d.nodes[0]
-		gap, err := r.Gap(n.Src, r.Pieces())
-		if err == nil {
-			_, err = w.Write(gap)
-		}
-		if err == nil {
-			err = r.Tail(ctx, n.Src, w)
-		}
-		return withPath(err, n.Path)
-	}
-	if _, err := io.WriteString(w, "\n],\n\"prlx\": {\"nodes\": ["); err != nil {
-		return err
-	}
-	for k, n := range d.nodes {
-		open := "\n{\"id\":"
-		if k > 0 {
-			open = ",\n{\"id\":"
-		}
-		text := source.AppendString([]byte(open), n.ID)
-		if n.Rank != nil {
-			text = strconv.AppendInt(append(text, `,"rank":`...), *n.Rank, 10)
-		}
-		if n.Host != "" {
-			text = source.AppendString(append(text, `,"host":`...), n.Host)
-		}
-		if _, err := w.Write(text); err != nil {
-			return err
-		}
-		if err := d.document(ctx, w, k); err != nil {
-			return err
-		}
-		if _, err := io.WriteString(w, "}"); err != nil {
-			return err
-		}
-	}
-	text, err := d.mark.Text()
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "\n]},\n\"%s\": %s\n}\n", aligned.KeyMark, text)
-	return err
-}
-
-// document writes what the document of a node said: all but the events; of the reference only what could not stand at the top.
-func (d *chromeDocument) document(ctx context.Context, w io.Writer, k int) error {
-	n := d.nodes[k]
-	if n.text == nil || k == d.ref && !n.text.Document().Has("prlx") {
-		return nil
-	}
-	if _, err := io.WriteString(w, ",\n\"document\":{\n"); err != nil {
-		return err
-	}
-	want := func(key string) bool { return key == "prlx" || k != d.ref && !stated(key) }
-	if err := writeKeys(ctx, w, n, want); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\"baseTimeNanoseconds\":%d}", n.facts.StartNS)
-	return err
+	w.warnings = append(w.warnings, p.rewriter.Remarks(&c)...)
 }
 
 // overlaps reports whether an event lies in the range to keep.

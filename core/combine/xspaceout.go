@@ -14,113 +14,181 @@ import (
 	"github.com/prlx-go/prlx/core/clocks/collective"
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/safe"
+	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/trace/aligned"
 	"github.com/prlx-go/prlx/core/trace/source"
 )
 
-// measured is a node's output, sized.
-type measured struct {
-	edit *source.Edit
-	source.Measured
-	at int64 // where the node's bytes begin in a single file
+// written is what came of the inputs: files that are complete and not yet in their place.
+type written struct {
+	outputs []Output
+	zeroNS  int64         // the instant from which their times count
+	nodes   []writtenNode // by node
+	said    remarks
+
+	commit func(*Document) error // puts the files into their place, and the document beside them
+	abort  func()                // removes what is not in its place
+}
+
+// writtenNode is what happened to the events of one node.
+type writtenNode struct {
+	counts   NodeResult // the counts alone
+	kept     int64      // events with a time that are in the output
+	found    finding    // of its collectives on the way
+	warnings sentences
+}
+
+// findings are what was found of collectives: on the way, else before.
+func (w *written) findings(before findings) findings {
+	out := make(findings, len(w.nodes))
+	for k := range out {
+		if out[k] = w.nodes[k].found; out[k].parts == nil {
+			out[k] = before[k]
+		}
+	}
+	return out
+}
+
+// nodeFile is what is written of one node as an XSpace.
+type nodeFile struct {
+	node   *Node
+	at     placedNode
+	zeroNS int64
+	keep   *align.Range
+	stats  align.EventStats
+	drawn  string // its name on the curves of its clock; "" there are none
+	marks  marks
+	mine   []int // its nodes in the mark
+	shared bool  // the file holds other nodes too
+	watch  bool  // its collectives are found on the way
+	traces int   // how many there are in all
+}
+
+// fileOf is what is written of node k.
+func (c *clocks) fileOf(in *inputs, k int, shared bool) *nodeFile {
+	return &nodeFile{
+		node: in.nodes[k], at: c.at.nodes[k], zeroNS: c.at.zeroNS, keep: c.at.keep, stats: c.eventStats(in, k), drawn: c.drawnAs(in, k), marks: c.marks, mine: c.marks.mine[k],
+		shared: shared, watch: len(in.parties) > 1 && c.matched == nil && in.found[k].parts == nil, traces: len(in.nodes),
+	}
 }
 
 // retimer returns the trace as what is written in its own format; chooseFormat has refused others.
 func (n *Node) retimer() source.Retimer { return n.Trace.(source.Retimer) }
 
-// measure sizes every node's output, counts what happens to its events and finds the collectives. name adds names to the edit of each node.
-func (t *task) measure(name func(k int, e *source.Edit)) ([]measured, error) {
-	out := make([]measured, len(t.nodes))
-	t.stage("align")
-	stats := make([][]*align.Stats, len(t.nodes))
-	for _, k := range t.referenceFirst() { // naming counts
-		out[k].edit, stats[k] = t.plans[k].Edit(t.zeroNS, t.keep, t.eventStats(k))
-		name(k, out[k].edit)
-		if err := t.addMark(k, t.nodes[k].retimer(), out[k].edit, len(t.parties()) > 1); err != nil {
-			return nil, err
-		}
+// tally is a node's output on its way.
+type tally struct {
+	edit  *source.Edit
+	stats []*align.Stats
+	found *collective.Extraction // nil: collectives are not found on the way
+}
+
+// measured is a node's output, sized.
+type measured struct {
+	source.Measured
+	edit *source.Edit
+	at   int64 // where the node's bytes begin in a single file
+}
+
+// edit says what happens to the bytes of the node. name gives planes other names; nil: they keep theirs.
+func (f *nodeFile) edit(name func(*source.Edit)) (t tally, err error) {
+	t.edit, t.stats = f.at.plan.Edit(f.zeroNS, f.keep, f.stats)
+	if name != nil {
+		name(t.edit)
 	}
-	err := t.eachNode(func(ctx context.Context, k int, workers int) (err error) {
-		n := t.nodes[k]
-		share := t.share(k)
-		defer share.Done()
-		out[k].edit.Workers, out[k].edit.Progress = workers, share.Add
-		found, err := n.watch(ctx, out[k].edit, len(t.nodes), len(t.parties()) > 1 && t.found == nil)
+	return t, f.addMark(t.edit)
+}
+
+// addMark makes the edit write what was done to the node.
+func (f *nodeFile) addMark(e *source.Edit) error {
+	n := f.node
+	if len(n.layout) == 0 {
+		return nil
+	}
+	r, tracer := n.retimer(), f.at.plan.TracerLinesOf()
+	var planes [][]int // by part; nil: all are the only one's
+	if n.places != nil {
+		planes = n.places.ByNode(n.parts())
+	}
+	for part, i := range f.mine {
+		text, err := f.marks.mark.Of(i).Text()
 		if err != nil {
 			return err
 		}
-		if out[k].Measured, err = n.retimer().Measure(ctx, n.Src, out[k].edit); err != nil {
-			return withPath(err, n.Path)
+		m := source.NodeMark{Text: text, Plane: r.MarkPlane()}
+		if f.shared || len(f.mine) > 1 {
+			m.ID = f.marks.mark.Nodes[i].ID
 		}
-		n.take(found)
-		n.count(stats[k])
-		return nil
-	})
-	return out, err
+		if n.places != nil {
+			m.Plane = n.places.At[part]
+		} else if n.absolute {
+			m.StartNS = f.zeroNS
+			m.StopNS, _, _ = f.at.maps.Wall.At(n.facts.StopNS)
+		}
+		if planes != nil {
+			m.Planes = planes[part]
+		} else {
+			for j := range n.layout {
+				m.Planes = append(m.Planes, j)
+			}
+		}
+		r.AddMark(e, m, tracer)
+	}
+	return nil
 }
 
-// eventStats names the stats that the events of node k receive. Where nothing is known of the error of its times, no bound is stated.
-func (t *task) eventStats(k int) (add align.EventStats) {
-	if t.req.CorrectionStat {
-		add.Correction = correctionStatName
-	}
-	if t.req.BoundStat && t.nodes[k].absolute && !t.boundUnknown(k) {
-		add.Bound = boundStatName
-	}
-	return add
-}
-
-// count puts the counts of a node's lines into its result.
-func (n *Node) count(stats []*align.Stats) {
-	var total align.Stats
-	for _, s := range stats {
-		total.Merge(s)
-	}
-	n.Result.EventsDropped = total.Events - total.Aggregated - total.Timed
-	n.kept = total.Timed
-	n.Result.fill(&total)
-}
-
-// writeNode writes the aligned file of node k, alone in a file of its own, and counts what happens to its events. With collectives it
-// finds those, too, where they are not found part by part.
-func (t *task) writeNode(ctx context.Context, k, workers int, collectives bool, create func() (*file.Output, error)) (Output, error) {
-	n := t.nodes[k]
-	edit, stats := t.plans[k].Edit(t.zeroNS, t.keep, t.eventStats(k))
-	share := t.share(k)
+// measure sizes the output and counts what happens to its events.
+func (f *nodeFile) measure(ctx context.Context, j *job.Job, t tally, workers int) (out measured, done writtenNode, err error) {
+	n, share := f.node, f.node.share(j)
 	defer share.Done()
-	edit.Workers, edit.Progress = workers, share.Add
-	if err := t.addMark(k, n.retimer(), edit, false); err != nil {
-		return Output{}, err
+	out.edit = t.edit
+	out.edit.Workers, out.edit.Progress = workers, share.Add
+	if t.found, err = f.begin(ctx, t.edit); err != nil {
+		return out, done, err
 	}
-	found, err := n.watch(ctx, edit, len(t.nodes), collectives)
-	if err != nil {
-		return Output{}, err
+	if out.Measured, err = n.retimer().Measure(ctx, n.Src, t.edit); err != nil {
+		return out, done, withPath(err, n.Path)
 	}
-	o, bytes, err := n.retimer().WriteFile(ctx, n.Src, edit, create)
+	return out, t.done(), nil
+}
+
+// write writes the aligned file of the node, alone in a file of its own.
+func (f *nodeFile) write(ctx context.Context, j *job.Job, workers int, create func() (*file.Output, error)) (out Output, done writtenNode, err error) {
+	n, share := f.node, f.node.share(j)
+	defer share.Done()
+	t, err := f.edit(nil)
 	if err != nil {
-		return Output{}, withPath(err, n.Path)
+		return out, done, err
+	}
+	t.edit.Workers, t.edit.Progress = workers, share.Add
+	if t.found, err = f.begin(ctx, t.edit); err != nil {
+		return out, done, err
+	}
+	o, bytes, err := n.retimer().WriteFile(ctx, n.Src, t.edit, create)
+	if err != nil {
+		return out, done, withPath(err, n.Path)
 	}
 	defer o.Abort()
-	n.take(found)
-	n.count(stats)
-	if bytes, err = t.addCounters(k, o, bytes); err != nil {
-		return Output{}, err
+	done = t.done()
+	counters := f.counterPlane(n.freePlane())
+	if _, err := o.WriteAt(counters, bytes); err != nil {
+		return out, done, err
 	}
+	bytes += int64(len(counters))
 	sum, err := checksum(o, bytes)
 	if err != nil {
-		return Output{}, err
+		return out, done, err
 	}
-	return Output{Path: filepath.Base(o.Path()), Format: "xplane", Bytes: bytes, SHA256: sum}, o.Commit()
+	return Output{Path: filepath.Base(o.Path()), Format: "xplane", Bytes: bytes, SHA256: sum}, done, o.Commit()
 }
 
-// watch makes an edit find the collectives of the trace, where they are wanted and not found part by part. take takes them.
-func (n *Node) watch(ctx context.Context, e *source.Edit, nodes int, collectives bool) (*collective.Extraction, error) {
+// begin makes an edit find the collectives of the trace, where they are wanted and not found part by part; nil: they are not.
+func (f *nodeFile) begin(ctx context.Context, e *source.Edit) (*collective.Extraction, error) {
+	n := f.node
 	trace, ok := n.Trace.(source.Compiled)
-	if !ok || !collectives || n.places != nil || n.found != nil {
+	if !ok || !f.watch || n.places != nil {
 		return nil, nil
 	}
-	opt := n.options(0, nodes)
+	opt := n.options(0, f.traces)
 	found, err := collective.BeginCompiled(ctx, n.Src, trace, opt)
 	if err != nil {
 		return nil, withPath(err, n.Path)
@@ -129,10 +197,24 @@ func (n *Node) watch(ctx context.Context, e *source.Edit, nodes int, collectives
 	return found, nil
 }
 
-func (n *Node) take(found *collective.Extraction) {
-	if found != nil {
-		n.found = []*collective.Part{found.Finish()}
+// done is what happened to the events, when all were read.
+func (t *tally) done() (w writtenNode) {
+	w.count(t.stats)
+	if t.found != nil {
+		w.found.parts = []*collective.Part{t.found.Finish()}
 	}
+	return w
+}
+
+// count takes the counts of a node's lines.
+func (w *writtenNode) count(stats []*align.Stats) {
+	var total align.Stats
+	for _, s := range stats {
+		total.Merge(s)
+	}
+	w.counts.EventsDropped = total.Events - total.Aggregated - total.Timed
+	w.kept = total.Timed
+	w.counts.fill(&total)
 }
 
 // checksum reads back what was written: lengths are corrected after the bytes behind them.
@@ -152,55 +234,39 @@ func checksum(o *file.Output, n int64) (string, error) {
 
 func hexSum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
 
-// eachNode runs f for every node, as many at once as there are workers; a node gets more than one worker when there are fewer
-// nodes than workers.
-func (t *task) eachNode(f func(ctx context.Context, k, workers int) error) error {
-	group, ctx := safe.NewGroup(t.job.Context())
-	group.SetLimit(t.job.Workers())
-	per := max(1, t.job.Workers()/len(t.nodes))
-	for k := range t.nodes {
-		group.Go(func() error { return f(ctx, k, per) })
-	}
-	return group.Wait()
-}
-
-// writeRun writes a run directory: one aligned XSpace a node, and alignment.json.
-func (t *task) writeRun() error {
-	names, err := runNames(t.nodes)
+// writeRun writes a run directory: one aligned XSpace a node.
+func writeRun(j *job.Job, in *inputs, c *clocks) (*written, error) {
+	names, err := runNames(in.nodes)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	dir, err := file.CreateDir(t.req.Output, t.req.Overwrite)
+	dir, err := file.CreateDir(c.to.output, c.to.overwrite)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer dir.Abort()
-	t.stage("write")
-	outputs := make([]Output, len(t.nodes))
-	err = t.eachNode(func(ctx context.Context, k, workers int) (err error) {
+	w := &written{outputs: make([]Output, len(in.nodes)), nodes: make([]writtenNode, len(in.nodes)), zeroNS: c.at.zeroNS, abort: dir.Abort}
+	in.stage(j, "write")
+	err = in.eachNode(j, func(ctx context.Context, k, workers int) (err error) {
 		create := func() (*file.Output, error) { return dir.Create(names[k]) }
-		if outputs[k], err = t.writeNode(ctx, k, workers, len(t.parties()) > 1 && t.found == nil, create); err != nil {
+		if w.outputs[k], w.nodes[k], err = c.fileOf(in, k, false).write(ctx, j, workers, create); err != nil {
 			return err
 		}
-		if n := outputs[k].Bytes; n > maxSingleBytes {
-			t.nodes[k].warn("the file of this node has %d bytes: protobuf readers stop at 2 GiB; cut it with a time range", n)
+		if n := w.outputs[k].Bytes; n > maxSingleBytes {
+			w.nodes[k].warnings.say("the file of this node has %d bytes: protobuf readers stop at 2 GiB; cut it with a time range", n)
 		}
 		return nil
 	})
 	if err != nil {
-		return err
+		dir.Abort()
+		return nil, err
 	}
-	t.doc.Outputs = outputs
-	if err := t.judgeCollectives(); err != nil {
-		return err
+	w.commit = func(doc *Document) error {
+		if err := doc.writeReports(func(name string) (*file.Output, error) { return dir.Create(name) }, ""); err != nil {
+			return err
+		}
+		return dir.Commit()
 	}
-	if err := t.conclude(); err != nil {
-		return err
-	}
-	if err := t.writeReports(func(name string) (*file.Output, error) { return dir.Create(name) }, ""); err != nil {
-		return err
-	}
-	return dir.Commit()
+	return w, nil
 }
 
 // runNames returns the file names of a run directory: the host as recorded, as XProf shows it; where hosts repeat (several
@@ -240,31 +306,43 @@ func clean(s string) string {
 }
 
 // writeSingle writes one XSpace: a message whose repeated fields are the planes, so the nodes' outputs follow one another.
-func (t *task) writeSingle() error {
-	out, err := file.Create(t.req.Output, t.req.Overwrite)
+func writeSingle(j *job.Job, in *inputs, c *clocks) (*written, error) {
+	out, err := file.Create(c.to.output, c.to.overwrite)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer out.Abort()
-	names := newNamer(t.req.naming)
-	parts, err := t.measure(func(k int, e *source.Edit) { t.rename(names, k, e) })
+	w, err := fillSingle(j, in, c, out)
 	if err != nil {
-		return err
+		out.Abort()
+		return nil, err
+	}
+	w.zeroNS, w.abort = c.at.zeroNS, out.Abort
+	w.commit = func(doc *Document) error { return doc.commitWithReports(out, c.to) }
+	return w, nil
+}
+
+// fillSingle writes the planes of all nodes to a file.
+func fillSingle(j *job.Job, in *inputs, c *clocks, out *file.Output) (*written, error) {
+	w := &written{nodes: make([]writtenNode, len(in.nodes))}
+	names := newNamer(in.req.naming)
+	files, parts, err := measureAll(j, in, c, names, w.nodes)
+	if err != nil {
+		return nil, err
 	}
 	var total int64
 	counters := make([][]byte, len(parts))
 	for k := range parts {
 		parts[k].at = total
-		counters[k] = t.counterPlane(k, names.viewerID())
+		counters[k] = files[k].counterPlane(names.viewerID())
 		total += parts[k].Bytes() + int64(len(counters[k]))
 	}
 	if total > maxSingleBytes {
-		return fault.New(fault.Limit, "the combined XSpace would have %d bytes; protobuf readers stop at %d", total, maxSingleBytes).WithPath(t.req.Output).
+		return nil, fault.New(fault.Limit, "the combined XSpace would have %d bytes; protobuf readers stop at %d", total, maxSingleBytes).WithPath(c.to.output).
 			WithHint("write a run directory instead (--format run), or cut it with --time-range")
 	}
-	t.stage("write")
-	err = t.eachNode(func(ctx context.Context, k, workers int) error {
-		n, share := t.nodes[k], t.share(k)
+	in.stage(j, "write")
+	err = in.eachNode(j, func(ctx context.Context, k, workers int) error {
+		n, share := in.nodes[k], in.nodes[k].share(j)
 		defer share.Done()
 		parts[k].edit.Progress = share.Add
 		if err := parts[k].WriteAt(ctx, n.Src, out, parts[k].at, workers); err != nil {
@@ -274,52 +352,35 @@ func (t *task) writeSingle() error {
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	sum, err := checksum(out, total)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	t.doc.Outputs = []Output{{Path: filepath.Base(t.req.Output), Format: "xplane", Bytes: total, SHA256: sum}}
-	if err := t.judgeCollectives(); err != nil {
-		return err
-	}
-	if err := t.conclude(); err != nil {
-		return err
-	}
-	return t.commitWithReports(out)
+	w.outputs = []Output{{Path: filepath.Base(c.to.output), Format: "xplane", Bytes: total, SHA256: sum}}
+	return w, nil
 }
 
-// shard turns one XSpace into a run directory, of the same name without its ending, when it would hold more devices than trace
-// viewers tell apart in one file. A run directory has no such limit.
-func (t *task) shard() {
-	if t.format != FormatXPlane || t.req.naming != viewer {
-		return
-	}
-	devices := 0
-	for _, n := range t.nodes {
-		for _, p := range n.layout {
-			if _, _, ok := source.Device(p.Name); ok {
-				devices++
-			}
+// measureAll sizes every node's output, counts what happens to its events and finds the collectives, which it puts into done.
+func measureAll(j *job.Job, in *inputs, c *clocks, names *namer, done []writtenNode) ([]*nodeFile, []measured, error) {
+	files, parts, tallies := make([]*nodeFile, len(in.nodes)), make([]measured, len(in.nodes)), make([]tally, len(in.nodes))
+	in.stage(j, "align")
+	for _, k := range in.referenceFirst() { // naming counts
+		files[k] = c.fileOf(in, k, len(in.parties) > 1)
+		var err error
+		if tallies[k], err = files[k].edit(func(e *source.Edit) { names.rename(in.nodes[k], c.nodes[k].offsetNS, e) }); err != nil {
+			return nil, nil, err
 		}
 	}
-	if devices <= maxViewerID+1 {
-		return
-	}
-	file := t.req.Output
-	t.format = FormatRun
-	t.req.Output = strings.TrimSuffix(strings.TrimSuffix(file, ".pb"), ".xplane")
-	if t.req.Output == file {
-		t.req.Output += "_run"
-	}
-	t.req.Notes = append(t.req.Notes, fmt.Sprintf("%d devices do not fit one XSpace, of which trace viewers show %d: a run directory is written instead, %s",
-		devices, maxViewerID+1, filepath.Base(t.req.Output)))
+	return files, parts, in.eachNode(j, func(ctx context.Context, k, workers int) (err error) {
+		parts[k], done[k], err = files[k].measure(ctx, j, tallies[k], workers)
+		return err
+	})
 }
 
-// rename gives the planes of node k their names and ids in a single file. The reference comes first in every scheme.
-func (t *task) rename(names *namer, k int, e *source.Edit) {
-	n := t.nodes[k]
+// rename gives the planes of a node, whose clock is ahead by offsetNS, their names and ids in a single file. The reference comes first in every scheme.
+func (names *namer) rename(n *Node, offsetNS int64, e *source.Edit) {
 	for _, part := range n.partsReferenceFirst() {
 		number, tag := names.nodes, n.tag
 		names.nodes++
@@ -339,10 +400,10 @@ func (t *task) rename(names *namer, k int, e *source.Edit) {
 				continue
 			}
 			e.Planes[i].Name, e.Planes[i].ID = &to.name, &to.id
-			if t.req.naming == tagged {
-				e.Planes[i].SetStats = append(e.Planes[i].SetStats, t.tagStats(n, part)...)
+			if names.scheme == tagged {
+				e.Planes[i].SetStats = append(e.Planes[i].SetStats, tagStats(n, part, offsetNS)...)
 			}
-			if t.req.naming == rocmCode && number > 0 && n.parts() == 1 {
+			if names.scheme == rocmCode && number > 0 && n.parts() == 1 {
 				renumberLines(&p, &e.Planes[i], number)
 			}
 		}
@@ -363,19 +424,9 @@ func (n *Node) partsReferenceFirst() []int {
 	return order
 }
 
-// referenceFirst returns the indexes of the nodes, the reference's first.
-func (t *task) referenceFirst() []int {
-	order := []int{t.ref}
-	for k := range t.nodes {
-		if k != t.ref {
-			order = append(order, k)
-		}
-	}
-	return order
-}
-
-func (t *task) tagStats(n *Node, part int) []source.NewStat {
-	number, host, offset := n.Number, n.Host, n.Result.OffsetNS
+// tagStats are what a plane says of its node in the tagged scheme.
+func tagStats(n *Node, part int, offsetNS int64) []source.NewStat {
+	number, host, offset := n.Number, n.Host, offsetNS
 	if n.parts() > 1 {
 		one := &n.mark.Nodes[part]
 		number, host, offset = givenIdentity(one.ID).Number, one.Host, one.OffsetNS

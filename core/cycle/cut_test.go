@@ -16,6 +16,7 @@ import (
 	"github.com/prlx-go/prlx/core/cycle/structure"
 	"github.com/prlx-go/prlx/core/testing/cycletest"
 	"github.com/prlx-go/prlx/core/testing/filetest"
+	"github.com/prlx-go/prlx/core/testing/sweep"
 )
 
 // cutTrace is what a recorder that ran from an instant to another one would have seen: kernels that lie inside, and marks that do.
@@ -191,7 +192,7 @@ func unbalanced(d *cycledoc.CompareDocument) []string {
 func TestAnotherStartingPointIsNotADifference(t *testing.T) {
 	cuts := 0
 	for _, family := range []string{"single-prefill", "multi-prefill", "chunked-mixed", "speculative", "dense-moe", "alternating", "two-streams", "pipeline", "training", "nested"} {
-		for seed := range uint64(seeds(t, 4)) {
+		for seed := range uint64(seeds(t, sweep.Of(1, 4))) {
 			r := rand.New(rand.NewPCG(seed, 10))
 			tr := traceOf(cycletest.Make(family, 400+seed, cycletest.Options{Kernels: 4000}))
 			a := mustFind(t, tr, Options{})

@@ -9,6 +9,7 @@ import (
 	"github.com/prlx-go/prlx/core/cycle/kernels"
 	"github.com/prlx-go/prlx/core/cycle/structure"
 	"github.com/prlx-go/prlx/core/testing/cycletest"
+	"github.com/prlx-go/prlx/core/testing/sweep"
 )
 
 // check holds what must be true of every document, whatever the trace.
@@ -101,7 +102,7 @@ func checkClass(t *testing.T, tr *kernels.Trace, c *cycledoc.Class, ids map[stri
 
 func TestEveryDocumentHolds(t *testing.T) {
 	for _, family := range cycletest.Families() {
-		for seed := range uint64(seeds(t, 3)) {
+		for seed := range uint64(seeds(t, sweep.Of(1, 3))) {
 			c := cycletest.Make(family, seed, cycletest.Options{Kernels: 3000, Noise: 0.1, Jitter: 0.3})
 			for _, opt := range []Options{{}, {Keys: structure.KeysLoose}, {Streams: structure.StreamsMerged}, {EditPercent: -1}, {MaxLevels: 1}, {Compat: &cycledoc.CompatSettings{}}} {
 				tr := traceOf(c, c)

@@ -90,7 +90,7 @@ func (e *AcceptedEntry) matches(r *Result) []int {
 	var matched []int
 	for k := range r.Rows {
 		row := &r.Rows[k]
-		if !r.counts(row) || len(e.Kinds) > 0 && !slices.Contains(e.Kinds, row.Kind.String()) {
+		if !r.Options.counts(row) || len(e.Kinds) > 0 && !slices.Contains(e.Kinds, row.Kind.String()) {
 			continue
 		}
 		if row.SiteA != None && sites[row.SiteA] || row.SiteB != None && sites[row.SiteB] {

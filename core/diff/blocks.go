@@ -54,8 +54,8 @@ func (b *Blocks) Text() string {
 }
 
 // unread is what a verdict says of blocks that were not read, where nothing differs.
-func (r *Result) unread(v *Judgement) string {
-	if text := r.Blocks.Text(); text != "" && v.Total == 0 {
+func (b *Blocks) unread(differ int64) string {
+	if text := b.Text(); text != "" && differ == 0 {
 		return " (" + text + ")"
 	}
 	return ""

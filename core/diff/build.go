@@ -45,7 +45,7 @@ func (r *Result) Document(opt DocumentOptions) (*Document, error) {
 	v := r.Judge()
 	d.Status, d.Passed, d.TotalDivergences, d.CountedDivergences = v.Status, v.Passed, v.Total, v.Counted
 	d.Coverage, d.Require, d.DivergenceBreakdown = &v.coverage, r.Options.Required(), v.ByKind
-	d.Outputs, d.Findings, d.Edits, d.Given = r.outputDiff(), r.findings.document(), r.editsOf(), r.Given
+	d.Outputs, d.Findings, d.Edits, d.Given = r.outputs.document(r.Sites, &r.Options, r.Baseline != nil), r.findings.document(), editsOf(r.Changes), r.Given
 	d.Clusters = make([]Cluster, 0, listed(opt.Clusters, int64(len(r.Clusters))))
 	for i := range cap(d.Clusters) {
 		d.Clusters = append(d.Clusters, r.clusterOf(i))
@@ -53,14 +53,14 @@ func (r *Result) Document(opt DocumentOptions) (*Document, error) {
 	d.ClustersOmitted = r.ClustersOmitted + int64(len(r.Clusters)-len(d.Clusters))
 	d.Sites = r.siteSummaries(opt)
 	d.Divergences = r.listRows(opt)
-	d.DivergencesOmitted = r.rowTotal() - int64(len(d.Divergences))
+	d.DivergencesOmitted = v.rows - int64(len(d.Divergences))
 	if r.First >= 0 {
 		first := r.divergence(&r.Rows[r.First])
 		r.addDetails(&first, r.First)
 		d.First = &first
 	}
-	r.tellFirst(d)
-	d.Verdict = r.verdict(&v) + r.unread(&v)
+	d.tellFirst(r.Changes)
+	d.Verdict = r.verdict(&v) + r.Blocks.unread(v.Total)
 	d.Conclusion, d.Headline = r.conclude(&v, d.Verdict), HeadlineOf(d.Status, d.Passed, d.CountedDivergences, r.Options.MaxDivergences)
 	return d, nil
 }
@@ -73,9 +73,6 @@ func Demangled(name string) string {
 	return ""
 }
 
-// lists reports whether a row is among the divergences of a document.
-func (r *Result) lists(row *Row) bool { return !row.Reordered || r.Options.StrictOrder }
-
 func (r *Result) listRows(opt DocumentOptions) []Divergence {
 	most := listed(opt.Rows, int64(len(r.Rows)))
 	if r.Options.Limit > 0 {
@@ -86,7 +83,7 @@ func (r *Result) listRows(opt DocumentOptions) []Divergence {
 		if int64(len(list)) == most {
 			break
 		}
-		if r.lists(&r.Rows[k]) {
+		if r.Options.lists(&r.Rows[k]) {
 			list = append(list, r.divergence(&r.Rows[k]))
 		}
 	}
@@ -284,7 +281,7 @@ func (r *Result) siteSummaries(opt DocumentOptions) []SiteSummary {
 	for k := range r.Rows {
 		row := &r.Rows[k]
 		at := siteOfRow(row)
-		if at == None || !r.lists(row) {
+		if at == None || !r.Options.lists(row) {
 			continue
 		}
 		s := &of[at]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/diff/slice"
 	"github.com/prlx-go/prlx/core/recording/edits"
+	"github.com/prlx-go/prlx/core/recording/warptrace"
 )
 
 // Candidate is a changed statement that can be why runs differ.
@@ -58,15 +59,15 @@ func (t *TestedChange) side() edits.Side {
 	return edits.SideA
 }
 
-// tested is the place that a test names, instead of that which the code makes probable.
-func (c *clues) tested() (p slice.Place, ok bool) {
-	best := c.opt.Tested.best()
-	if best == nil || c.code.compared == nil {
+// testedPlace is the place that a test names, instead of that which the code makes probable.
+func (k *codeClues) testedPlace() (p slice.Place, ok bool) {
+	best := k.tested.best()
+	if best == nil || k.compared == nil {
 		return p, false
 	}
 	side := int(best.side())
 	line := slice.Line{File: best.File, Number: uint32(max(best.Line, 0))}
-	for _, l := range c.code.compared.Sides[side].Every() { // as the code spells the file
+	for _, l := range k.compared.Sides[side].Every() { // as the code spells the file
 		if l.Number == line.Number && path.Base(l.File) == path.Base(line.File) {
 			line = l
 			break
@@ -76,21 +77,21 @@ func (c *clues) tested() (p slice.Place, ok bool) {
 }
 
 // changeAt is what is done differently at the place of a test: at its line, and at that which stands for it on the other side.
-func (c *clues) changeAt(p slice.Place) slice.Change {
+func (k *codeClues) changeAt(p slice.Place) slice.Change {
 	var lines [2][]slice.Line
 	lines[p.Side] = []slice.Line{p.Line}
 	at := edits.Line{Side: edits.Side(p.Side), File: p.Line.File, Line: int(p.Line.Number)}
-	if other, ok := c.r.Changes.Other(at); ok {
+	if other, ok := k.changes.Other(at); ok {
 		lines[1-p.Side] = []slice.Line{{File: other.File, Number: uint32(other.Line)}}
 	}
-	return c.code.compared.At(lines[0], lines[1])
+	return k.compared.At(lines[0], lines[1])
 }
 
 // candidates lists every changed statement: those of a test with what came of it, else all that the texts have.
-func (c *clues) candidates() []Candidate {
+func (k *codeClues) candidates(of [2]*warptrace.Header) []Candidate {
 	var out []Candidate
-	function := [2]string{c.a.Header().Kernel, c.b.Header().Kernel}
-	if t := c.opt.Tested; t != nil && len(t.Candidates) > 0 {
+	function := [2]string{of[0].Kernel, of[1].Kernel}
+	if t := k.tested; t != nil && len(t.Candidates) > 0 {
 		for i := range t.Candidates {
 			one := &t.Candidates[i]
 			out = append(out, Candidate{
@@ -100,9 +101,9 @@ func (c *clues) candidates() []Candidate {
 		}
 		return out[:min(len(out), maxCandidates)]
 	}
-	for _, at := range c.changedStatements() {
+	for _, at := range k.changedStatements() {
 		one := Candidate{SourceLocation: fmt.Sprintf("%s:%s:%d:0", at.File, function[at.Side], at.Line), Side: sideNames[at.Side]}
-		for _, text := range c.r.Changes.Statement(at) {
+		for _, text := range k.changes.Statement(at) {
 			one.Text = clippedLine(text)
 			break
 		}
@@ -113,47 +114,46 @@ func (c *clues) candidates() []Candidate {
 
 // changedStatements are the statements of B that are others in A or are not there, and those of A that B lacks; those that only have other
 // names for variables are none.
-func (c *clues) changedStatements() []edits.Line {
-	if c.r.Changes == nil {
+func (k *codeClues) changedStatements() []edits.Line {
+	if k.changes == nil {
 		return nil
 	}
-	lines := c.r.Changes.ChangedLines(edits.SideB)
-	for _, at := range c.r.Changes.ChangedLines(edits.SideA) {
-		if _, stands := c.r.Changes.Other(at); !stands {
+	lines := k.changes.ChangedLines(edits.SideB)
+	for _, at := range k.changes.ChangedLines(edits.SideA) {
+		if _, stands := k.changes.Other(at); !stands {
 			lines = append(lines, at)
 		}
 	}
-	return slices.DeleteFunc(lines, func(at edits.Line) bool { return c.r.Changes.Renamed(at) })
+	return slices.DeleteFunc(lines, func(at edits.Line) bool { return k.changes.Renamed(at) })
 }
 
 // guessed reports whether a cause in the code is one of several that nobody has told apart: several statements were changed, or one was and
 // what the launches were given differs, too. Then nothing is sure.
 func (c *clues) guessed() bool {
-	if t := c.opt.Tested; t.best() != nil {
+	if t := c.code.tested; t.best() != nil {
 		return !t.Sure
 	}
-	n := len(c.changedStatements())
+	n := len(c.code.changedStatements())
 	return n > 1 || n == 1 && c.otherwiseGiven() != ""
 }
 
 // ruleTested: texts between those of A and B were run, and one statement makes the difference.
 func ruleTested(c *clues) []finding {
-	best := c.opt.Tested.best()
-	if best == nil {
+	if c.code.tested.best() == nil {
 		return nil
 	}
 	to, ok := c.classOf(c.code.change.Kind)
 	if !ok {
 		to = formula // it makes the difference, and none of the others fits
 	}
-	text := fmt.Sprintf("with %s as the other version has it, and nothing else changed, B writes what A writes", c.placeOfStatement())
+	text := fmt.Sprintf("with %s as the other version has it, and nothing else changed, B writes what A writes", c.code.placeOfStatement())
 	return []finding{{to, earnedPoints, text}}
 }
 
 // missingTest is what would tell changed statements apart.
-func (c *clues) missingTest() []string {
-	t := c.opt.Tested
-	n := len(c.changedStatements())
+func (k *codeClues) missingTest() []string {
+	t := k.tested
+	n := len(k.changedStatements())
 	switch {
 	case t.best() != nil:
 		return nil

@@ -15,7 +15,7 @@ func edited(a, b string, tested *Tested) *clues {
 	}
 	r := &Result{TextsA: text(a), TextsB: text(b)}
 	r.Changes = edits.Between(r.TextsA, r.TextsB)
-	return &clues{r: r, opt: Options{Tested: tested}}
+	return &clues{r: r, launchClues: launchClues{given: r.Given, changes: r.Changes}, code: codeClues{changes: r.Changes, tested: tested}}
 }
 
 const (
@@ -25,11 +25,11 @@ const (
 )
 
 func TestOfSeveralChangedStatementsNoneIsSureWithoutATest(t *testing.T) {
-	if c := edited(before, broken, nil); c.guessed() || len(c.changedStatements()) != 1 {
-		t.Errorf("one statement: got %v", c.changedStatements())
+	if c := edited(before, broken, nil); c.guessed() || len(c.code.changedStatements()) != 1 {
+		t.Errorf("one statement: got %v", c.code.changedStatements())
 	}
-	if c := edited(before, tidied, nil); !c.guessed() || len(c.changedStatements()) != 2 {
-		t.Errorf("two statements: got %v", c.changedStatements())
+	if c := edited(before, tidied, nil); !c.guessed() || len(c.code.changedStatements()) != 2 {
+		t.Errorf("two statements: got %v", c.code.changedStatements())
 	}
 	sure := &Tested{Candidates: []TestedChange{{Side: "B", File: "k.py", Line: 3, Repairs: true, Breaks: true}}, Sure: true}
 	if edited(before, tidied, sure).guessed() {
@@ -54,12 +54,12 @@ func TestWhatWouldTellStatementsApartIsSaid(t *testing.T) {
 		"it could not run": {&Tested{Best: -1, WhyNot: "no inputs"}, "no inputs"},
 		"none was it":      {&Tested{Best: -1, Runs: 9}, "none of them alone, in 9 runs"},
 	} {
-		missing := edited(before, tidied, c.tested).missingTest()
+		missing := edited(before, tidied, c.tested).code.missingTest()
 		if len(missing) != 1 || !strings.Contains(missing[0], c.want) || !strings.Contains(missing[0], "2 changed statements") {
 			t.Errorf("%s: got %q", name, missing)
 		}
 	}
-	if got := edited(before, broken, nil).missingTest(); got != nil {
+	if got := edited(before, broken, nil).code.missingTest(); got != nil {
 		t.Errorf("one statement: got %q", got)
 	}
 }

@@ -114,7 +114,7 @@ func (r *Result) firstThatCounts(from, to int) int {
 	first := -1
 	for k := from; k < to; k++ {
 		switch {
-		case !r.counts(&r.Rows[k]):
+		case !r.Options.counts(&r.Rows[k]):
 		case !r.Rows[k].Undecided:
 			return k
 		case first < 0:
@@ -122,13 +122,4 @@ func (r *Result) firstThatCounts(from, to int) int {
 		}
 	}
 	return first
-}
-
-// counts reports whether a row counts against the threshold: it is neither noise nor accepted, nor a mask that is ignored, nor part
-// of a warp of which every lane did the same in another order.
-func (r *Result) counts(row *Row) bool {
-	if row.Noise || row.Accepted || row.Kind == RowActiveMask && r.Options.IgnoreActiveMask {
-		return false
-	}
-	return !row.Reordered || r.Options.StrictOrder
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/recording/edits"
 	"github.com/prlx-go/prlx/core/recording/script"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 )
@@ -55,12 +56,16 @@ func Compare(j *job.Job, a, b *warptrace.Trace, opt Options) (*Result, error) {
 		a.SetSites(a.Sites().WithLibraries(opt.Libraries))
 		b.SetSites(b.Sites().WithLibraries(opt.Libraries))
 	}
-	if err := r.readTexts(j.Context(), a, b); err != nil {
+	texts, warnings, err := readTexts(j.Context(), a, b)
+	if err != nil {
 		return nil, err
 	}
+	r.TextsA, r.TextsB, r.Warnings = texts[0], texts[1], append(r.Warnings, warnings...)
+	r.Changes = edits.Between(r.TextsA, r.TextsB)
+	r.Given = givenOf(r, a.Header(), b.Header())
 	sites := newSiteMap(a, b)
 	g := newGathering(r, &opt, sites)
-	err := g.readWritten(j.Context(), a, b)
+	err = g.readWritten(j.Context(), a, b)
 	switch {
 	case err != nil:
 	case r.OtherShape != "":
@@ -89,7 +94,7 @@ func Compare(j *job.Job, a, b *warptrace.Trace, opt Options) (*Result, error) {
 	if err := r.outputs.readContents(j.Context(), r, a, b); err != nil && (r.Options.tolerates() || !r.damage.took(err, a, b)) {
 		return nil, err
 	}
-	if err := r.look(j.Context(), a, b); err != nil {
+	if r.recorded, err = lookAt(j.Context(), a, b, &r.Stats); err != nil {
 		return nil, err
 	}
 	if err := r.readOperands(j, a, b, &opt); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/recording/site"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
+	"github.com/prlx-go/prlx/core/testing/sweep"
 	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
@@ -209,7 +210,7 @@ func find(r *warptracetest.Recording, warp uint64) *warptrace.Warp {
 // the generator's truth.
 func TestCompareAgainstTheTruth(t *testing.T) {
 	warps, minimal, rows, edits, firsts, kinds := 0, 0, 0, 0, 0, 0
-	for seed := range uint64(60) {
+	for seed := range sweep.Of[uint64](18, 60) {
 		p := warptracetest.NewProgram(warptracetest.Config{Seed: seed, Endless: seed%3 == 0})
 		a := p.Run(warptracetest.Launch{Warps: 8, Wave: []int{32, 64}[seed%2], Events: 500, Barriers: seed%2 == 0})
 		a.Header.EventsPerWarp = 0
@@ -328,7 +329,7 @@ func TestAnyNumberOfWorkersGivesTheSameBytes(t *testing.T) {
 }
 
 func TestEqualRunsReportNothing(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range sweep.Of[uint64](5, 20) {
 		p := warptracetest.NewProgram(warptracetest.Config{Seed: seed})
 		launch := warptracetest.Launch{Warps: 32, Snapshots: 4, Loads: true, Barriers: true, Outputs: true}
 		for _, f := range formats {

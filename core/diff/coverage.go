@@ -15,6 +15,7 @@ const (
 	byLeader   = "leader"   // event by event, with the decision of one lane of each warp
 	byDigest   = "digest"   // by hashes: whether it is equal, not how it differs
 	byContents = "contents" // element by element
+	byCounts   = "counts"   // by how many events there were, which can tell that it differs and never that it does not
 	byNothing  = "nothing"  // it was not recorded on both sides
 	byRequest  = "not-asked"
 	byShape    = "other-shape" // not at all: warps do not correspond
@@ -42,9 +43,11 @@ type Coverage struct {
 
 // FlowCoverage is what was compared of the way that the warps took.
 type FlowCoverage struct {
-	By      string    `json:"by"`       // "events" | "leader" (one lane of each warp decides) | "digest" | "nothing" | "other-shape"
+	By      string    `json:"by"`       // "counts" (that differ) | "events" | "leader" (one lane of each warp decides) | "digest" | "nothing" | "other-shape"
 	EventsA int64     `json:"events_a"` // that happened, kept or hashed
 	EventsB int64     `json:"events_b"`
+	KeptA   int64     `json:"kept_a"` // of them, that are in the recording
+	KeptB   int64     `json:"kept_b"`
 	Agrees  Agreement `json:"agrees"` // "yes" | "noise" | "no" | "unknown"
 }
 
@@ -124,27 +127,35 @@ func writes(sites *site.Table) bool {
 	return false
 }
 
-// look notes what the recordings hold, once their events were compared.
-func (r *Result) look(ctx context.Context, a, b *warptrace.Trace) (err error) {
+// recorded is what both recordings hold.
+type recorded struct {
+	held   [2]heldBy // by A and B
+	writes bool      // some statement of either kernel stores to global memory, by its sites
+}
+
+// lookAt finds out what recordings hold, once their events were compared.
+func lookAt(ctx context.Context, a, b *warptrace.Trace, stats *Stats) (c recorded, err error) {
 	for k, t := range []*warptrace.Trace{a, b} {
-		if r.held[k], err = holds(ctx, t); err != nil {
-			return err
+		if c.held[k], err = holds(ctx, t); err != nil {
+			return c, err
 		}
-		r.writes = r.writes || writes(t.Sites())
+		c.writes = c.writes || writes(t.Sites())
 	}
-	for k, kept := range []int64{r.Stats.EventsA, r.Stats.EventsB} {
-		if h := &r.held[k]; h.events == 0 {
+	for k, kept := range []int64{stats.EventsA, stats.EventsB} {
+		if h := &c.held[k]; h.events == 0 {
 			h.kept, h.events = kept, kept
 		}
 	}
-	return nil
+	return c, nil
 }
 
 // coverage says what was compared.
-func (r *Result) coverage() Coverage {
-	c := Coverage{ControlFlow: r.flowCoverage(), Outputs: r.outputCoverage(), Values: r.valueCoverage(), Missing: []string{}}
+func (r *Result) coverage(rows *rowTally) Coverage {
+	shape := r.OtherShape != ""
+	c := Coverage{ControlFlow: r.recorded.flow(shape, rows), Outputs: r.outputs.coverage(), Values: r.recorded.values(shape, r.Options.Values, rows), Missing: []string{}}
+	old := r.A.Version == 1 || r.B.Version == 1
 	for aspect, by := range [aspects]string{c.ControlFlow.By, c.Outputs.By, c.Values.By} {
-		if r.demands(aspectKind(aspect)) && (by == byNothing || by == byShape && r.Options.Require.Has(aspectKind(aspect)) || by == byRequest && aspectKind(aspect) == AspectValues) {
+		if r.Options.demands(aspectKind(aspect), old) && (by == byNothing || by == byShape && r.Options.Require.Has(aspectKind(aspect)) || by == byRequest && aspectKind(aspect) == AspectValues) {
 			c.Missing = append(c.Missing, aspectKind(aspect).String())
 		}
 	}
@@ -153,19 +164,19 @@ func (r *Result) coverage() Coverage {
 }
 
 // demands reports whether an aspect must have been recorded. Format v1 has no place for outputs: what it holds is the coverage, unless
-// outputs were asked for by name.
-func (r *Result) demands(a aspectKind) bool {
-	if a == AspectOutputs && r.Options.Require == 0 && (r.A.Version == 1 || r.B.Version == 1) {
+// outputs were asked for by name. old: one of the recordings is of that format.
+func (o *Options) demands(a aspectKind, old bool) bool {
+	if a == AspectOutputs && o.Require == 0 && old {
 		return false
 	}
-	return r.requires(a)
+	return o.requires(a)
 }
 
 // restsOnOutputs reports whether "the same" needs what the kernel wrote: some statement writes, and outputs were asked for by name or both
 // recordings could hold them.
-func (r *Result) restsOnOutputs() bool {
-	asked := r.Options.Require != 0 || !holdsWayAlone(r.A) && !holdsWayAlone(r.B)
-	return r.writes && r.requires(AspectOutputs) && asked
+func (o *Options) restsOnOutputs(writes bool, a, b *warptrace.Header) bool {
+	asked := o.Require != 0 || !holdsWayAlone(a) && !holdsWayAlone(b)
+	return writes && o.requires(AspectOutputs) && asked
 }
 
 // holdsWayAlone reports whether a recording is of format v1, or was, or is of no kernel that ran.
@@ -173,73 +184,58 @@ func holdsWayAlone(h *warptrace.Header) bool {
 	return h.Version == 1 || h.Means == warptrace.MeansConverted || h.Means == warptrace.MeansGenerated
 }
 
-// flowCoverage says how the way of the warps was compared.
-func (r *Result) flowCoverage() FlowCoverage {
-	a, b := &r.held[0], &r.held[1]
-	c := FlowCoverage{By: byEvents, EventsA: a.events, EventsB: b.events, Agrees: AgreementUnknown}
+// nothing reports whether neither recording holds an event.
+func (c *recorded) nothing() bool { return c.held[0].events+c.held[1].events == 0 }
+
+// flow says how the way of the warps was compared. shape: warps do not correspond.
+func (c *recorded) flow(shape bool, rows *rowTally) FlowCoverage {
+	a, b := &c.held[0], &c.held[1]
+	out := FlowCoverage{By: byEvents, EventsA: a.events, EventsB: b.events, KeptA: a.kept, KeptB: b.kept, Agrees: AgreementUnknown}
 	switch {
-	case r.OtherShape != "":
-		c.By = byShape
-		return c
+	case shape:
+		out.By = byShape
+		return out
 	case a.kept+b.kept == 0 && a.hashed > 0 && b.hashed > 0:
-		c.By = byDigest
+		out.By = byDigest
 	case a.kept+b.kept == 0 && a.events+b.events > 0 || a.digest != b.digest && a.kept*b.kept == 0:
-		c.By = byNothing // counts only, or hashes beside events
+		if out.By = byNothing; rows.unlocated > 0 { // counts only, or hashes beside events
+			out.By = byCounts
+		}
 	case a.leader || b.leader:
-		c.By = byLeader
+		out.By = byLeader
 	}
-	if c.By != byNothing {
-		c.Agrees = r.rowsAgree(func(k RowKind) bool { return k != RowValue }, r.Stats.Unlocated > 0)
+	if out.By != byNothing {
+		out.Agrees = rows.agree(func(k RowKind) bool { return k != RowValue }, rows.unlocated > 0)
 	}
-	return c
+	return out
 }
 
-// valueCoverage says whether values were compared.
-func (r *Result) valueCoverage() ValueCoverage {
+// values says whether values were compared.
+func (c *recorded) values(shape, asked bool, rows *rowTally) ValueCoverage {
 	switch {
-	case r.OtherShape != "":
+	case shape:
 		return ValueCoverage{byShape, AgreementUnknown}
-	case r.Options.Values && r.Stats.ByKind[RowValue] > 0: // whatever the headers say
-	case !r.held[0].values || !r.held[1].values:
+	case asked && rows.all[RowValue] > 0: // whatever the headers say
+	case !c.held[0].values || !c.held[1].values:
 		return ValueCoverage{byNothing, AgreementUnknown}
-	case !r.Options.Values:
+	case !asked:
 		return ValueCoverage{byRequest, AgreementUnknown}
 	}
-	return ValueCoverage{byEvents, r.rowsAgree(func(k RowKind) bool { return k == RowValue }, false)}
-}
-
-// rowsAgree says whether rows of some kinds differ, or something else that no row tells.
-func (r *Result) rowsAgree(of func(RowKind) bool, also bool) Agreement {
-	var total, noise int64
-	for k, n := range r.Stats.ByKind {
-		if of(RowKind(k)) {
-			total += n
-		}
-	}
-	for i := range r.Rows {
-		if row := &r.Rows[i]; row.Noise && of(row.Kind) && r.lists(row) {
-			noise++
-		}
-	}
-	switch {
-	case also || total > noise:
-		return Differs
-	case noise > 0:
-		return AgreesInNoise
-	}
-	return Agrees
+	return ValueCoverage{byEvents, rows.agree(func(k RowKind) bool { return k == RowValue }, false)}
 }
 
 // text says it in words.
 func (c *Coverage) text() string {
 	var compared, missing, asked []string
-	switch n := eventsOf(c.ControlFlow.EventsA, c.ControlFlow.EventsB); c.ControlFlow.By {
+	switch f := &c.ControlFlow; f.By {
 	case byEvents:
-		compared = append(compared, "control flow of "+n)
+		compared = append(compared, "control flow of "+f.compared())
 	case byLeader:
-		compared = append(compared, "control flow of "+n+" (one lane of each warp)")
+		compared = append(compared, "control flow of "+f.compared()+" (one lane of each warp)")
 	case byDigest:
-		compared = append(compared, "control flow of "+n+" by digest")
+		compared = append(compared, "control flow of "+eventsOf(f.EventsA, f.EventsB)+" by digest")
+	case byCounts:
+		compared = append(compared, "how many events there were: "+eventsOf(f.EventsA, f.EventsB))
 	case byShape:
 		asked = append(asked, "control flow")
 	default:
@@ -285,6 +281,22 @@ func eventsOf(a, b int64) string {
 		return counted(a, "event")
 	}
 	return fmt.Sprintf("%d and %d events", a, b)
+}
+
+// compared says how many events were compared, of how many that happened where these are more.
+func (f *FlowCoverage) compared() string {
+	if f.KeptA == f.EventsA && f.KeptB == f.EventsB {
+		return eventsOf(f.EventsA, f.EventsB)
+	}
+	if f.KeptA == f.KeptB && f.EventsA == f.EventsB {
+		return fmt.Sprintf("%d of %s", f.KeptA, counted(f.EventsA, "event"))
+	}
+	return fmt.Sprintf("%d of %d and %d of %d events", f.KeptA, f.EventsA, f.KeptB, f.EventsB)
+}
+
+// InPart reports whether events were compared, and not all that happened are in both recordings.
+func (f *FlowCoverage) InPart() bool {
+	return f.Agrees != AgreementUnknown && f.By != byDigest && f.By != byShape && (f.KeptA < f.EventsA || f.KeptB < f.EventsB)
 }
 
 // inWords joins words: "x", "x and y", "x, y and z".

@@ -83,7 +83,7 @@ func TestADifferentCompareOnTheSameOperandsIsRecognised(t *testing.T) {
 		"it is not a compare": {spot{kind: site.Load, siteA: lt, siteB: le, sides: one(0)}, false, false},
 		"nothing was looked":  {spot{kind: site.Branch, siteA: lt, siteB: le}, false, false},
 	} {
-		got := ruleSameOperands(&clues{at: tc.at, row: &Row{}})
+		got := ruleSameOperands(&clues{warpClues: warpClues{at: tc.at, row: &Row{}}})
 		if (len(got) > 0) != tc.found || tc.found && strings.Contains(got[0].text, "(setp.lt, setp.le)") != tc.texts {
 			t.Errorf("%s: %+v, want something: %v, with both texts: %v", name, got, tc.found, tc.texts)
 		}
@@ -102,15 +102,14 @@ func TestColumnsAreThoseOfTheSiteInOrder(t *testing.T) {
 		}
 		w.Type = append(w.Type, typ)
 	}
-	c := &clues{}
 	var got []uint64
-	for _, pass := range c.columns(w, 2) {
+	for _, pass := range columns(w, 2) {
 		got = append(got, pass...)
 	}
 	if want := []uint64{0, 20, 50}; !slices.Equal(got, want) {
 		t.Errorf("passes %v, want %v", got, want)
 	}
-	if c.columns(w, -1) != nil || c.columns(w, 99) != nil {
+	if columns(w, -1) != nil || columns(w, 99) != nil {
 		t.Error("columns of an event that is not there")
 	}
 }

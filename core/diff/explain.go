@@ -77,15 +77,16 @@ func explainRow(j *job.Job, r *Result, a, b *warptrace.Trace, row *Row, opt Opti
 	if row != nil && r.A.WaveSize != r.B.WaveSize {
 		return unexplained(row, r), nil
 	}
-	c := &clues{r: r, row: row, a: a, b: b, opt: opt}
-	if err := c.read(j.Context()); err != nil {
+	c, warnings, err := readClues(j.Context(), r, a, b, row, opt.Tested)
+	if err != nil {
 		return nil, err
 	}
+	r.Warnings = append(r.Warnings, warnings...)
 	why := conclude(c.gather())
 	if why.Confidence == confidenceStrong && why.Class != classGiven && c.code.ok && c.guessed() {
 		why.Confidence = confidenceLikely
 	}
-	why.Statement, why.Candidates = c.statement(), c.candidates()
+	why.Statement, why.Candidates = c.statement(), c.code.candidates(c.headers)
 	why.Chain = c.chain()
 	why.Missing = c.missing()
 	why.Summary = c.summary(why)
@@ -187,7 +188,7 @@ func (c *clues) summary(why *Explanation) string {
 	if why.Class == classUnknown {
 		text := fmt.Sprintf("what was recorded at %s does not tell the cause", place)
 		if why.Statement != nil {
-			text += fmt.Sprintf("; %s is the statement to look at: %s", c.placeOfStatement(), why.Statement.Why)
+			text += fmt.Sprintf("; %s is the statement to look at: %s", c.code.placeOfStatement(), why.Statement.Why)
 		}
 		return text
 	}
@@ -197,7 +198,7 @@ func (c *clues) summary(why *Explanation) string {
 			text += " (" + g.Note + ")"
 		}
 		if why.Statement != nil {
-			text += "; used first at " + c.placeOfStatement()
+			text += "; used first at " + c.code.placeOfStatement()
 		}
 		return text + "; " + c.whatIsSame() + " is the same"
 	}
@@ -205,7 +206,7 @@ func (c *clues) summary(why *Explanation) string {
 	text := hedge + classPhrases[why.Class]
 	switch {
 	case why.Statement != nil:
-		text += " at " + c.placeOfStatement()
+		text += " at " + c.code.placeOfStatement()
 	case c.row != nil && c.from.ok && c.from.ia != c.at.ia:
 		text += fmt.Sprintf(": it shows first at %s, %s before it decides %s", c.from.place(), counted(int64(c.at.ia-c.from.ia), "event"), place)
 	default:

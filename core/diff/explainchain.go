@@ -19,7 +19,7 @@ func (c *clues) chain() []Link {
 	links := append(append(c.givenLinks(), c.codeLinks()...), c.decision())
 	for i := range c.at.sides {
 		if s := &c.at.sides[i]; s.differ != 0 {
-			links = append(links, c.operandLink(&c.at, s))
+			links = append(links, operandLink(&c.at, s))
 		}
 	}
 	for _, role := range []string{"lhs", "rhs", "address", "value"} {
@@ -40,13 +40,13 @@ func (c *clues) chain() []Link {
 }
 
 // matters reports whether the provenance of an operand is of interest: it differs, or nothing about it was recorded.
-func (c *clues) matters(role string) bool {
+func (c *warpClues) matters(role string) bool {
 	s := c.at.side(role)
 	return s == nil || s.differ != 0
 }
 
 // decision is the divergence itself.
-func (c *clues) decision() Link {
+func (c *warpClues) decision() Link {
 	l := Link{What: "control", SiteID: c.at.name, SourceLocation: locationOf(c.at.site()), Lanes: lanesOf(c.row.Lanes), Recorded: true}
 	switch c.row.Kind {
 	case RowBranch:
@@ -75,7 +75,7 @@ func (c *clues) decision() Link {
 	return l
 }
 
-func (c *clues) operandLink(at *spot, s *sides) Link {
+func operandLink(at *spot, s *sides) Link {
 	return Link{
 		What: "operand", SiteID: at.name, SourceLocation: locationOf(at.site()), Recorded: true, Lanes: lanesOf(laneMask(s)),
 		Text: s.what + " differs: " + s.text(),
@@ -147,7 +147,7 @@ func describeOrigin(op *site.Operand) (what, text string) {
 }
 
 // origin is the earliest place of the warp where data differs.
-func (c *clues) origin() []Link {
+func (c *warpClues) origin() []Link {
 	what := map[site.Kind]string{site.Load: "load", site.Atomic: "atomic"}[c.from.kind]
 	if what == "" {
 		what = "operand"
@@ -158,7 +158,7 @@ func (c *clues) origin() []Link {
 		if s.differ == 0 {
 			continue
 		}
-		l := c.operandLink(&c.from, s)
+		l := operandLink(&c.from, s)
 		l.What = what
 		l.Text = fmt.Sprintf("%s earlier in the warp, the first data that differs: %s", counted(int64(c.at.ia-c.from.ia), "event"), l.Text)
 		links = append(links, l)
@@ -220,7 +220,7 @@ func (c *clues) missing() []string {
 }
 
 // anyLoads reports whether the warp recorded anything that flowed towards the divergence.
-func (c *clues) anyLoads() bool {
+func (c *warpClues) anyLoads() bool {
 	if len(c.wa.History) > 0 && len(c.wb.History) > 0 {
 		return true
 	}

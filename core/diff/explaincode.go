@@ -20,6 +20,16 @@ type codeClues struct {
 	textual  bool // the text of both kernels is known
 	change   slice.Change
 	given    *used // what the two launches were given differs, and nothing else
+	changes  *edits.Changes
+	tested   *Tested // what came of undoing single statements; nil: nobody tried
+}
+
+// suspects are what differs, from where code is followed back.
+type suspects struct {
+	outputs  *outputs // nil: not looked at
+	findings *findings
+	site     *SiteRef // of the first divergence; nil: every warp went the same way
+	traces   [2]*warptrace.Trace
 }
 
 // used is what was given differently, and the first statement that uses it on the way to what differs.
@@ -30,77 +40,74 @@ type used struct {
 	filled bool // an array that the kernel writes, too
 }
 
-// readCode compares the code of both recordings on the way to what differs. Where it is not held, or damaged, nothing is known.
-func (c *clues) readCode(ctx context.Context) {
-	textsA, textsB := c.r.TextsA, c.r.TextsB
-	if textsA == nil || textsB == nil || textsA.Code.Text == "" || textsB.Code.Text == "" {
-		return
+// readCode compares the code of both recordings on the way to what differs. Where it is not held nothing is known; where it is damaged, too, and
+// the error says so.
+func readCode(ctx context.Context, launch *launchClues, from suspects, texts [2]*warptrace.Texts, tested *Tested) (k codeClues, err error) {
+	k = codeClues{changes: launch.changes, tested: tested}
+	if texts[0] == nil || texts[1] == nil || texts[0].Code.Text == "" || texts[1].Code.Text == "" {
+		return k, nil
 	}
 	var codes [2]*slice.Code
-	for k, t := range []*warptrace.Texts{textsA, textsB} {
-		code, err := slice.Read(ctx, "the code of "+sideNames[k], []byte(t.Code.Text), t.Code.Function)
-		if err != nil {
-			c.r.Warnings = append(c.r.Warnings, fmt.Sprintf("the code that %s holds cannot be followed: %v", sideNames[k], err))
-			return
+	for side, t := range texts {
+		if codes[side], err = slice.Read(ctx, "the code of "+sideNames[side], []byte(t.Code.Text), t.Code.Function); err != nil {
+			return k, fmt.Errorf("the code that %s holds cannot be followed: %w", sideNames[side], err)
 		}
-		codes[k] = code
 	}
-	k := &c.code
 	var changed [2][]slice.Line
-	for _, roots := range [][2][]int32{c.rootsFound(codes), c.roots(codes)} {
+	for _, roots := range [][2][]int32{from.rootsFound(codes), from.roots(codes)} {
 		if len(roots[0])+len(roots[1]) == 0 {
 			continue
 		}
 		k.compared = slice.Compare(codes[0], codes[1], roots[0], roots[1])
-		changed = c.changedLines()
-		k.place, k.ok = k.compared.Place(changed, c.sameConstants())
+		changed = k.changedLines()
+		k.place, k.ok = k.compared.Place(changed, k.sameConstants())
 		if k.ok && k.place.Why <= slice.ChangedDiffers {
 			break // what was found depends on a changed statement
 		}
 	}
 	if k.compared == nil {
-		return
+		return k, nil
 	}
-	k.textual = c.r.Changes != nil
+	k.textual = k.changes != nil
 	if k.ok && k.textual && k.place.Why > slice.ChangedFeeds {
-		if l, found := c.namedBefore(k.compared); found {
+		if l, found := k.namedBefore(); found {
 			k.place = l
 		}
 	}
-	if place, found := c.tested(); found {
-		k.place, k.ok, k.textual = place, true, c.r.Changes != nil
-		k.change = c.changeAt(place)
-		return
+	if place, found := k.testedPlace(); found {
+		k.place, k.ok, k.textual = place, true, k.changes != nil
+		k.change = k.changeAt(place)
+		return k, nil
 	}
 	switch {
-	case c.cause() != nil:
-		k.given, k.ok = c.firstGiven(false), false
+	case launch.causeBy(k.compared) != nil:
+		k.given, k.ok = launch.firstGiven(k.compared, false), false
 	case !k.ok:
-		k.given = c.firstGiven(true)
+		k.given = launch.firstGiven(k.compared, true)
 	case k.place.Why <= slice.ChangedDiffers:
 		k.change = k.compared.At(changed[0], changed[1])
 	default:
 		k.change = k.compared.At(nil, nil)
 	}
+	return k, nil
 }
 
 var sideNames = [2]string{"A", "B"}
 
 // sameConstants reports whether both kernels are known to be compiled for the same constants.
-func (c *clues) sameConstants() bool { return c.r.Changes != nil && len(c.r.Changes.Constants) == 0 }
+func (k *codeClues) sameConstants() bool { return k.changes != nil && len(k.changes.Constants) == 0 }
 
 // roots are the instructions of what differs: of what was stored first, else of the first divergence.
-func (c *clues) roots(codes [2]*slice.Code) (roots [2][]int32) {
-	traces := [2]*warptrace.Trace{c.a, c.b}
+func (s *suspects) roots(codes [2]*slice.Code) (roots [2][]int32) {
 	add := func(side int, local int64) {
 		if local < 0 || local == int64(warptrace.NoSite) {
 			return
 		}
-		if s, ok := traces[side].SiteOf(uint32(local)); ok {
-			roots[side] = append(roots[side], codes[side].Root(s)...)
+		if at, ok := s.traces[side].SiteOf(uint32(local)); ok {
+			roots[side] = append(roots[side], codes[side].Root(at)...)
 		}
 	}
-	if o := c.r.outputs; o != nil && o.first != nil {
+	if o := s.outputs; o != nil && o.first != nil {
 		for i := range o.changes {
 			if ch := &o.changes[i]; !ch.noise && (o.first.Array == "" || ch.array >= 0 && o.arrays[ch.array].name() == o.first.Array) {
 				add(0, int64(ch.siteA))
@@ -108,34 +115,29 @@ func (c *clues) roots(codes [2]*slice.Code) (roots [2][]int32) {
 			}
 		}
 		if len(roots[0])+len(roots[1]) == 0 {
+			at := slices.IndexFunc(s.traces[0].Header().Arguments, func(a warptrace.Argument) bool { return a.Name == o.first.Array })
 			for side := range 2 {
-				roots[side] = codes[side].Writers(c.parameterOf(o.first.Array))
+				roots[side] = codes[side].Writers(at)
 			}
 		}
 	}
-	if len(roots[0])+len(roots[1]) == 0 && c.row != nil {
-		ref := &c.r.Sites[siteOfRow(c.row)]
-		add(0, ref.LocalA)
-		add(1, ref.LocalB)
+	if len(roots[0])+len(roots[1]) == 0 && s.site != nil {
+		add(0, s.site.LocalA)
+		add(1, s.site.LocalB)
 	}
 	return roots
 }
 
-// parameterOf is the position of an argument, -1 none.
-func (c *clues) parameterOf(name string) int {
-	return slices.IndexFunc(c.a.Header().Arguments, func(a warptrace.Argument) bool { return a.Name == name })
-}
-
 // changedLines are the lines with code that belong to a statement that was changed, by side.
-func (c *clues) changedLines() (changed [2][]slice.Line) {
-	if c.r.Changes == nil {
+func (k *codeClues) changedLines() (changed [2][]slice.Line) {
+	if k.changes == nil {
 		return changed
 	}
-	for k := range changed {
-		for _, l := range c.code.compared.Sides[k].Every() {
-			at := edits.Line{Side: edits.Side(k), File: l.File, Line: int(l.Number)}
-			if is, _ := c.r.Changes.Changed(at); is && !c.r.Changes.Renamed(at) {
-				changed[k] = append(changed[k], l)
+	for side := range changed {
+		for _, l := range k.compared.Sides[side].Every() {
+			at := edits.Line{Side: edits.Side(side), File: l.File, Line: int(l.Number)}
+			if is, _ := k.changes.Changed(at); is && !k.changes.Renamed(at) {
+				changed[side] = append(changed[side], l)
 			}
 		}
 	}
@@ -144,17 +146,17 @@ func (c *clues) changedLines() (changed [2][]slice.Line) {
 
 // namedBefore is the changed statement whose names reach the code that begins to differ: the compiler can leave a statement without code
 // of its own. It is asked only where nothing but the text can be why code differs.
-func (c *clues) namedBefore(compared *slice.Comparison) (p slice.Place, ok bool) {
-	if !c.sameConstants() {
+func (k *codeClues) namedBefore() (p slice.Place, ok bool) {
+	if !k.sameConstants() {
 		return p, false
 	}
 	for _, side := range []edits.Side{edits.SideB, edits.SideA} {
-		s := &compared.Sides[side]
+		s := &k.compared.Sides[side]
 		var targets []edits.Line
 		for _, l := range s.Lines() {
 			targets = append(targets, edits.Line{Side: side, File: l.File, Line: int(l.Number)})
 		}
-		if at, found := c.r.Changes.NamedBefore(side, targets); found {
+		if at, found := k.changes.NamedBefore(side, targets); found {
 			return slice.Place{Side: int(side), Line: slice.Line{File: at.File, Number: uint32(at.Line)}, Why: slice.ChangedFeeds}, true
 		}
 	}
@@ -163,7 +165,7 @@ func (c *clues) namedBefore(compared *slice.Comparison) (p slice.Place, ok bool)
 
 // firstGiven is what was given differently and is used first on the way to what differs, nil none. Where the code itself is the same,
 // arrays that the kernel writes count, too.
-func (c *clues) firstGiven(all bool) *used {
+func (c *launchClues) firstGiven(code *slice.Comparison, all bool) *used {
 	var best *used
 	first := 0
 	for i := range c.given {
@@ -173,7 +175,7 @@ func (c *clues) firstGiven(all bool) *used {
 			continue
 		}
 		for side, p := range g.at {
-			line, at, ok := c.code.compared.Uses(side, p)
+			line, at, ok := code.Uses(side, p)
 			if ok && (best == nil || at < first && best.isData() == g.isData() || best.isData() && !g.isData()) {
 				best, first = &used{g, line, side, filled}, at
 			}
@@ -186,7 +188,7 @@ func (c *clues) firstGiven(all bool) *used {
 }
 
 // writes reports whether the kernel wrote an array, on either side.
-func (c *clues) writes(name string) bool {
+func (c *launchClues) writes(name string) bool {
 	for _, out := range c.written {
 		if out != nil && slices.ContainsFunc(out.Arrays, func(a warptrace.Array) bool { return a.Name == name }) {
 			return true
@@ -201,7 +203,7 @@ func ruleCode(c *clues) []finding {
 	if k.compared == nil || !k.ok {
 		return nil
 	}
-	text := "on the way to what differs the builds begin to compute something else at " + c.lineText(k.place.Line, k.place.Side)
+	text := "on the way to what differs the builds begin to compute something else at " + lineText(k.place.Line, k.place.Side)
 	if len(k.change.Texts) > 0 {
 		text += ": " + strings.Join(k.change.Texts, "; ")
 	}
@@ -233,7 +235,7 @@ func (c *clues) classOf(kind slice.Kind) (to class, ok bool) {
 	case slice.OtherStep:
 		return operation, true
 	case slice.Rounding:
-		return precision, !c.farApart()
+		return precision, !c.r.outputs.firstFar()
 	case slice.Loop:
 		return loopBound, c.otherPasses()
 	case slice.Choice:
@@ -248,11 +250,11 @@ func (c *clues) classOf(kind slice.Kind) (to class, ok bool) {
 func (c *clues) observed(to class) []finding {
 	switch to {
 	case precision:
-		if c.firstNear() {
+		if c.r.outputs.firstNear() {
 			return []finding{{to, 3, "the first element that differs differs by rounding only"}}
 		}
 	case indexOrMask:
-		if a, b, differ := c.storedCounts(); differ {
+		if a, b, differ := c.r.outputs.storedCounts(); differ {
 			return []finding{{to, 3, fmt.Sprintf("A stores %d elements there, B %d", a, b)}}
 		}
 	case loopBound:
@@ -268,8 +270,8 @@ func (c *clues) otherPasses() bool {
 }
 
 // storedCounts are the elements that the first statement stored which stored something else.
-func (c *clues) storedCounts() (a, b uint64, differ bool) {
-	if o := c.r.outputs; o != nil {
+func (o *outputs) storedCounts() (a, b uint64, differ bool) {
+	if o != nil {
 		for i := range o.changes {
 			if ch := &o.changes[i]; !ch.noise {
 				return ch.counts[0], ch.counts[1], ch.counts[0] != ch.counts[1]
@@ -280,8 +282,7 @@ func (c *clues) storedCounts() (a, b uint64, differ bool) {
 }
 
 // firstValues are the floats of the first element that differs, where contents were kept.
-func (c *clues) firstValues() (x, y float64, ok bool) {
-	o := c.r.outputs
+func (o *outputs) firstValues() (x, y float64, ok bool) {
 	if o == nil || o.first == nil || o.first.BitsA == "" || o.first.BitsB == "" {
 		return 0, 0, false
 	}
@@ -297,14 +298,14 @@ func (c *clues) firstValues() (x, y float64, ok bool) {
 }
 
 // firstNear reports whether the first element differs by rounding, as far as a narrow format rounds.
-func (c *clues) firstNear() bool {
-	x, y, ok := c.firstValues()
+func (o *outputs) firstNear() bool {
+	x, y, ok := o.firstValues()
 	return ok && nearly(x, y)
 }
 
-// farApart reports whether the first element is known and differs by more than rounding does.
-func (c *clues) farApart() bool {
-	x, y, ok := c.firstValues()
+// firstFar reports whether the first element is known and differs by more than rounding does.
+func (o *outputs) firstFar() bool {
+	x, y, ok := o.firstValues()
 	return ok && !nearly(x, y)
 }
 
@@ -322,34 +323,37 @@ func ruleGiven(c *clues) []finding {
 }
 
 // lineText is a line as sentences have it: "kernel.py:12 in B".
-func (c *clues) lineText(l slice.Line, side int) string {
+func lineText(l slice.Line, side int) string {
 	return fmt.Sprintf("%s:%d in %s", path.Base(l.File), l.Number, sideNames[side])
 }
 
 // statement is where the explanation says that it begins, nil where code says nothing.
 func (c *clues) statement() *Statement {
-	k := &c.code
+	return c.code.statement(c.headers, c.code.downstream(c.r.findings.alone()))
+}
+
+// statement is where the explanation says that it begins, nil where code says nothing. after are the findings of one side alone that depend on it.
+func (k *codeClues) statement(of [2]*warptrace.Header, after []found) *Statement {
 	switch {
 	case k.ok:
-		return c.statementAt(k.place.Line, k.place.Side, c.reason())
+		return k.statementAt(of, k.place.Line, k.place.Side, k.reason(after))
 	case k.given != nil:
 		what := "it is the first to use what was given differently: " + k.given.Text()
 		if k.given.isData() {
 			what = fmt.Sprintf("it is the first to read %s, which held something else when the kernel was launched; the code is the same", clippedWord(k.given.Name))
 		}
-		return c.statementAt(k.given.line, k.given.side, what)
+		return k.statementAt(of, k.given.line, k.given.side, what)
 	}
 	return nil
 }
 
-func (c *clues) reason() string {
-	k := &c.code
-	if best := c.opt.Tested.best(); best != nil {
+func (k *codeClues) reason(after []found) string {
+	if best := k.tested.best(); best != nil {
 		text := "with this statement as the other version has it B writes what A writes"
 		if best.Breaks {
 			text += ", and A with it writes something else"
 		}
-		return fmt.Sprintf("%s: tried in %d runs", text, c.opt.Tested.Runs)
+		return fmt.Sprintf("%s: tried in %d runs", text, k.tested.Runs)
 	}
 	text := map[slice.Why]string{
 		slice.ChangedBegins:  "it was changed, and computes something else of the same operands",
@@ -358,23 +362,19 @@ func (c *clues) reason() string {
 		slice.CodeBegins:     "its code computes something else of the same operands",
 		slice.CodeDiffers:    "its code differs",
 	}[k.place.Why]
-	for _, one := range c.downstream()[:min(len(c.downstream()), 1)] {
-		text += "; " + one.text()
+	if len(after) > 0 {
+		text += "; " + after[0].text()
 	}
 	return text
 }
 
-func (c *clues) statementAt(l slice.Line, side int, why string) *Statement {
+func (k *codeClues) statementAt(of [2]*warptrace.Header, l slice.Line, side int, why string) *Statement {
 	s := &Statement{Side: sideNames[side], Why: why, Way: []string{}}
-	header := c.a.Header()
-	if side == 1 {
-		header = c.b.Header()
-	}
-	s.SourceLocation = fmt.Sprintf("%s:%s:%d:0", l.File, header.Kernel, l.Number)
-	for _, text := range c.r.Changes.Statement(edits.Line{Side: edits.Side(side), File: l.File, Line: int(l.Number)}) {
+	s.SourceLocation = fmt.Sprintf("%s:%s:%d:0", l.File, of[side].Kernel, l.Number)
+	for _, text := range k.changes.Statement(edits.Line{Side: edits.Side(side), File: l.File, Line: int(l.Number)}) {
 		s.Text = append(s.Text, clippedLine(text))
 	}
-	for _, w := range c.code.compared.Sides[side].Way(l) {
+	for _, w := range k.compared.Sides[side].Way(l) {
 		if len(s.Way) == maxLinks {
 			break
 		}
@@ -393,12 +393,11 @@ func clippedLine(s string) string {
 	return s
 }
 
-func (c *clues) placeOfStatement() string {
-	k := &c.code
+func (k *codeClues) placeOfStatement() string {
 	if k.ok {
-		return c.lineText(k.place.Line, k.place.Side)
+		return lineText(k.place.Line, k.place.Side)
 	}
-	return c.lineText(k.given.line, k.given.side)
+	return lineText(k.given.line, k.given.side)
 }
 
 // codeLinks is what the code of both builds and what they were given say, as evidence.
@@ -417,11 +416,11 @@ func (c *clues) codeLinks() []Link {
 func (c *clues) missingCode() []string {
 	missing := []string{}
 	switch {
-	case c.a.Header().Means != warptrace.MeansObserved || c.b.Header().Means != warptrace.MeansObserved: // who else records has no code
+	case c.headers[0].Means != warptrace.MeansObserved || c.headers[1].Means != warptrace.MeansObserved: // who else records has no code
 	case c.code.compared == nil:
 		missing = append(missing, "what the two builds compute differently: recordings that hold the text and the code of their kernel have it")
 	case !c.code.textual:
 		missing = append(missing, "which lines were changed: recordings that hold the text of their kernel have it")
 	}
-	return append(missing, c.missingTest()...)
+	return append(missing, c.code.missingTest()...)
 }

@@ -103,7 +103,7 @@ func ruleShifted(c *clues) []finding {
 	if !c.from.ok || c.from.kind != site.Load && c.from.kind != site.Value && !isCompare(c.from.kind) {
 		return nil
 	}
-	va, vb := c.columns(&c.wa, c.from.ia), c.columns(&c.wb, c.from.ib)
+	va, vb := columns(&c.wa, c.from.ia), columns(&c.wb, c.from.ib)
 	for _, way := range []struct {
 		late, early [][]uint64
 		side, other string
@@ -127,7 +127,7 @@ func ruleShifted(c *clues) []finding {
 }
 
 // columns is what each pass of a site read, in order.
-func (c *clues) columns(w *warptrace.Warp, event int) [][]uint64 {
+func columns(w *warptrace.Warp, event int) [][]uint64 {
 	if event < 0 || event >= w.Len() {
 		return nil
 	}
@@ -202,7 +202,7 @@ func ruleUninitialised(c *clues) []finding {
 }
 
 // firstPass reports whether data differs when the warp passes its site for the first time.
-func (c *clues) firstPass() bool {
+func (c *warpClues) firstPass() bool {
 	for i := range c.from.ia {
 		if i < c.wa.Len() && c.wa.Site[i] == c.wa.Site[c.from.ia] {
 			return false

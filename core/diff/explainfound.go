@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/prlx-go/prlx/core/diff/slice"
-	"github.com/prlx-go/prlx/core/recording/warptrace"
 )
 
 // checkClasses are the classes that a check of the simulator makes probable where it finds something on one side alone. What else is
@@ -22,11 +21,11 @@ type found struct {
 	side int
 }
 
-// foundAlone are the findings of one side alone, noise left out; both sides looked for them.
-func (c *clues) foundAlone() []found {
+// alone are the findings of one side alone, noise left out; both sides looked for them.
+func (f *findings) alone() []found {
 	var out []found
-	for _, key := range c.r.findings.order {
-		one := c.r.findings.of[key]
+	for _, key := range f.order {
+		one := f.of[key]
 		if one.noise || one.counts[0] > 0 && one.counts[1] > 0 || one.first.Check == "nan" {
 			continue
 		}
@@ -41,9 +40,8 @@ func (c *clues) foundAlone() []found {
 
 // rootsFound are the instructions whose address or mask a check found to be wrong on one side alone. What they depend on is less than what
 // was stored in the end does.
-func (c *clues) rootsFound(codes [2]*slice.Code) (roots [2][]int32) {
-	traces := [2]*warptrace.Trace{c.a, c.b}
-	for _, one := range c.foundAlone() {
+func (s *suspects) rootsFound(codes [2]*slice.Code) (roots [2][]int32) {
+	for _, one := range s.findings.alone() {
 		if to, is := checkClasses[one.first.Check]; !is || to != indexOrMask {
 			continue
 		}
@@ -51,8 +49,8 @@ func (c *clues) rootsFound(codes [2]*slice.Code) (roots [2][]int32) {
 			if local < 0 {
 				continue
 			}
-			if s, ok := traces[side].SiteOf(uint32(local)); ok {
-				roots[side] = append(roots[side], codes[side].Places(s)...)
+			if at, ok := s.traces[side].SiteOf(uint32(local)); ok {
+				roots[side] = append(roots[side], codes[side].Places(at)...)
 			}
 		}
 	}
@@ -60,13 +58,12 @@ func (c *clues) rootsFound(codes [2]*slice.Code) (roots [2][]int32) {
 }
 
 // downstream are the findings of one side alone at the statement to look at, or at lines that depend on it.
-func (c *clues) downstream() []found {
-	k := &c.code
+func (k *codeClues) downstream(alone []found) []found {
 	if !k.ok || k.compared == nil {
 		return nil
 	}
 	lines := append(k.compared.Sides[k.place.Side].Way(k.place.Line), k.place.Line)
-	return slices.DeleteFunc(c.foundAlone(), func(one found) bool {
+	return slices.DeleteFunc(alone, func(one found) bool {
 		return one.side != k.place.Side || !slices.ContainsFunc(lines, func(l slice.Line) bool { return l.Number == one.first.Line })
 	})
 }
@@ -74,7 +71,7 @@ func (c *clues) downstream() []found {
 // ruleFound: a check found something on one side alone, at the statement to look at or at what depends on it.
 func ruleFound(c *clues) []finding {
 	var out []finding
-	for _, one := range c.downstream() {
+	for _, one := range c.code.downstream(c.r.findings.alone()) {
 		to, is := checkClasses[one.first.Check]
 		if !is || slices.ContainsFunc(out, func(f finding) bool { return f.class == to }) {
 			continue

@@ -6,26 +6,39 @@ import (
 	"path"
 	"strconv"
 
+	"github.com/prlx-go/prlx/core/recording/edits"
 	"github.com/prlx-go/prlx/core/recording/site"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 )
 
-// clues is what the recordings hold about one divergence, before anything is concluded.
+// clues is what the recordings hold about one divergence, before anything is concluded: three values, each read whole before a rule looks at it.
 type clues struct {
-	r      *Result
-	row    *Row // nil: only what was stored differs
+	warpClues
+	launchClues
+	code codeClues
+	r    *Result
+}
+
+// warpClues is what the warp of the divergence did on both sides. Nothing is known where only what was stored differs: row is nil then.
+type warpClues struct {
+	row    *Row
+	rows   []Row     // of all warps
+	sites  []SiteRef // to which rows refer
 	a, b   *warptrace.Trace
-	opt    Options
 	wa, wb warptrace.Warp
 	back   [][2]int // events of A and B that were the same sites, from just before the divergence back
 	at     spot     // the divergence
 	from   spot     // the earliest difference of data at or before it in the warp
 	carry  *carried // the earliest value of the history that differs
 	whole  bool     // a side without a partner has the operands of every lane
-	code   codeClues
-	given  []Given // what the two launches were given differently
+}
 
+// launchClues is what the two launches were given, and what is known of their builds.
+type launchClues struct {
+	given   []Given               // what they were given differently
 	written [2]*warptrace.Outputs // nil: not known
+	headers [2]*warptrace.Header
+	changes *edits.Changes // nil: the texts are not known
 }
 
 // spot is one place of the warp on both sides.
@@ -55,63 +68,81 @@ type carried struct {
 	a, b uint64
 }
 
-// read gathers the clues: the code of both recordings, and one warp of each.
-func (c *clues) read(ctx context.Context) (err error) {
-	for side, t := range []*warptrace.Trace{c.a, c.b} {
+// readClues reads what the recordings hold, and what of it cannot be followed.
+func readClues(ctx context.Context, r *Result, a, b *warptrace.Trace, row *Row, tested *Tested) (c *clues, warnings []string, err error) {
+	c = &clues{r: r}
+	if c.launchClues, err = readLaunch(ctx, r.Given, r.Changes, a, b); err != nil {
+		return nil, nil, err
+	}
+	var ref *SiteRef
+	if row != nil && siteOfRow(row) != None {
+		ref = &r.Sites[siteOfRow(row)]
+	}
+	if c.code, err = readCode(ctx, &c.launchClues, suspects{outputs: r.outputs, findings: &r.findings, site: ref, traces: [2]*warptrace.Trace{a, b}}, [2]*warptrace.Texts{r.TextsA, r.TextsB}, tested); err != nil {
+		warnings, err = append(warnings, err.Error()), nil
+	}
+	c.warpClues, err = readWarps(ctx, r.Rows, r.Sites, row, a, b)
+	return c, warnings, err
+}
+
+// readLaunch reads what two launches were given and wrote.
+func readLaunch(ctx context.Context, given []Given, changes *edits.Changes, a, b *warptrace.Trace) (c launchClues, err error) {
+	c = launchClues{given: given, changes: changes, headers: [2]*warptrace.Header{a.Header(), b.Header()}}
+	for side, t := range []*warptrace.Trace{a, b} {
 		if c.written[side], err = t.Outputs(ctx); err != nil {
-			return err
+			return c, err
 		}
 	}
-	c.given = c.r.Given
-	c.readCode(ctx)
-	if c.row == nil {
-		return nil // every warp went the same way: what is known is in the code
-	}
-	return c.readWarp(ctx)
+	return c, nil
 }
 
-func (c *clues) readWarp(ctx context.Context) error {
-	if err := c.a.ReadWarp(ctx, c.row.Warp, &c.wa); err != nil {
-		return err
+// readWarps reads the warp of a row on both sides.
+func readWarps(ctx context.Context, rows []Row, sites []SiteRef, row *Row, a, b *warptrace.Trace) (w warpClues, err error) {
+	w = warpClues{row: row, rows: rows, sites: sites, a: a, b: b}
+	if row == nil {
+		return w, nil // every warp went the same way: what is known is in the code
 	}
-	if err := c.b.ReadWarp(ctx, c.row.Warp, &c.wb); err != nil {
-		return err
+	if err := a.ReadWarp(ctx, row.Warp, &w.wa); err != nil {
+		return w, err
 	}
-	ia, ib := int(c.row.EventA), int(c.row.EventB)
-	c.at = c.spotAt(ia, ib)
-	if c.row.Kind == RowExtraEvents || c.row.Kind == RowPath {
-		c.at = c.lonely(ia, ib)
+	if err := b.ReadWarp(ctx, row.Warp, &w.wb); err != nil {
+		return w, err
 	}
-	c.at.ok = true
-	for ia, ib = ia-1, ib-1; ia >= 0 && ib >= 0 && ia < c.wa.Len() && ib < c.wb.Len() && c.sameSite(ia, ib); ia, ib = ia-1, ib-1 {
-		c.back = append(c.back, [2]int{ia, ib})
+	ia, ib := int(row.EventA), int(row.EventB)
+	w.at = w.spotAt(ia, ib)
+	if row.Kind == RowExtraEvents || row.Kind == RowPath {
+		w.at, w.whole = w.lonely(ia, ib)
 	}
-	if lhs, rhs := c.at.side("lhs"), c.at.side("rhs"); lhs == nil || rhs == nil || !lhs.whole || lhs.differ|rhs.differ != 0 {
-		c.from, c.carry = c.earliest(), c.history()
+	w.at.ok = true
+	for ia, ib = ia-1, ib-1; ia >= 0 && ib >= 0 && ia < w.wa.Len() && ib < w.wb.Len() && w.sameSite(ia, ib); ia, ib = ia-1, ib-1 {
+		w.back = append(w.back, [2]int{ia, ib})
+	}
+	if lhs, rhs := w.at.side("lhs"), w.at.side("rhs"); lhs == nil || rhs == nil || !lhs.whole || lhs.differ|rhs.differ != 0 {
+		w.from, w.carry = w.earliest(), w.history()
 	} // else nothing from before came through: both operands are the same
-	return nil
+	return w, nil
 }
 
-// lonely is the spot of a divergence whose events have no partner: what is on either side stands alone.
-func (c *clues) lonely(ia, ib int) spot {
-	s := spot{ia: ia, ib: ib, kind: c.r.Sites[siteOfRow(c.row)].Kind, name: c.r.Sites[siteOfRow(c.row)].Name()}
+// lonely is the spot of a divergence whose events have no partner: what is on either side stands alone. whole: a side has the operands of every lane.
+func (c *warpClues) lonely(ia, ib int) (s spot, whole bool) {
+	s = spot{ia: ia, ib: ib, kind: c.sites[siteOfRow(c.row)].Kind, name: c.sites[siteOfRow(c.row)].Name()}
 	if c.row.SiteA != None && ia < c.wa.Len() {
-		c.whole = c.whole || snapshotOf(&c.wa, ia) != nil
+		whole = snapshotOf(&c.wa, ia) != nil
 	}
 	if c.row.SiteB != None && ib < c.wb.Len() {
-		c.whole = c.whole || snapshotOf(&c.wb, ib) != nil
+		whole = whole || snapshotOf(&c.wb, ib) != nil
 	}
-	ref := &c.r.Sites[siteOfRow(c.row)]
+	ref := &c.sites[siteOfRow(c.row)]
 	if ref.LocalA >= 0 {
 		s.siteA, _ = c.a.SiteOf(uint32(ref.LocalA))
 	}
 	if ref.LocalB >= 0 {
 		s.siteB, _ = c.b.SiteOf(uint32(ref.LocalB))
 	}
-	return s
+	return s, whole
 }
 
-func (c *clues) spotAt(ia, ib int) spot {
+func (c *warpClues) spotAt(ia, ib int) spot {
 	s := spot{ok: true, ia: ia, ib: ib}
 	if ia >= c.wa.Len() || ib >= c.wb.Len() {
 		return s
@@ -126,7 +157,7 @@ func (c *clues) spotAt(ia, ib int) spot {
 }
 
 // sameSite reports whether an event of A and one of B passed the same site.
-func (c *clues) sameSite(ia, ib int) bool {
+func (c *warpClues) sameSite(ia, ib int) bool {
 	if c.wa.Kind[ia] != c.wb.Kind[ib] {
 		return false
 	}
@@ -139,7 +170,7 @@ func (c *clues) sameSite(ia, ib int) bool {
 }
 
 // sidesAt is everything that both sides recorded at an event.
-func (c *clues) sidesAt(ia, ib int) []sides {
+func (c *warpClues) sidesAt(ia, ib int) []sides {
 	sa, sb := snapshotOf(&c.wa, ia), snapshotOf(&c.wb, ib)
 	var found []sides
 	if sa != nil && sb != nil && sa.Role == sb.Role {
@@ -224,10 +255,10 @@ func snapshotOf(w *warptrace.Warp, event int) *warptrace.Snapshot {
 }
 
 // earliest is the first place of the warp where data differs and is no noise, up to the divergence itself.
-func (c *clues) earliest() spot {
+func (c *warpClues) earliest() spot {
 	noise := make(map[int32]bool)
-	for i := range c.r.Rows {
-		if row := &c.r.Rows[i]; row.Noise && row.Warp == c.row.Warp {
+	for i := range c.rows {
+		if row := &c.rows[i]; row.Noise && row.Warp == c.row.Warp {
 			noise[row.EventA] = true
 		}
 	}
@@ -251,7 +282,7 @@ func (c *clues) earliest() spot {
 }
 
 // history is the first entry of the history that differs, before the divergence as far as that is known.
-func (c *clues) history() *carried {
+func (c *warpClues) history() *carried {
 	for i := range min(len(c.wa.History), len(c.wb.History)) {
 		x, y := c.wa.History[i], c.wb.History[i]
 		if x.Site != y.Site && c.a.SiteID(x.Site) != c.b.SiteID(y.Site) || x.Seq != y.Seq {

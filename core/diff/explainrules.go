@@ -89,7 +89,7 @@ func ruleSameOperands(c *clues) []finding {
 
 // loopTest reports whether the divergence is the test of a loop: it compares what is carried around a loop with what is not read
 // from memory at that place.
-func (c *clues) loopTest() bool {
+func (c *warpClues) loopTest() bool {
 	if !isCompare(c.at.kind) {
 		return false
 	}
@@ -98,7 +98,7 @@ func (c *clues) loopTest() bool {
 }
 
 // loopOperands are the operand of the compare that is carried around a loop, and the other one; nil where there is none.
-func (c *clues) loopOperands() (carry, bound *site.Operand) {
+func (c *warpClues) loopOperands() (carry, bound *site.Operand) {
 	for _, roles := range [][2]string{{"lhs", "rhs"}, {"rhs", "lhs"}} {
 		if op := c.at.operand(roles[0]); op != nil && op.Origin == site.FromCarried {
 			return op, c.at.operand(roles[1])
@@ -132,7 +132,7 @@ func ruleLoop(c *clues) []finding {
 }
 
 // boundPoints is what another bound counts for: what is counted could differ, too, and then the bound is not all.
-func (c *clues) boundPoints(carry *site.Operand) int {
+func (c *warpClues) boundPoints(carry *site.Operand) int {
 	if s := c.at.side(carry.Role); s != nil && s.differ != 0 {
 		return earnedPoints - 1
 	}
@@ -140,8 +140,8 @@ func (c *clues) boundPoints(carry *site.Operand) int {
 }
 
 // passes counts how often the warp passes the site of the divergence.
-func (c *clues) passes() (a, b int) {
-	ref := &c.r.Sites[siteOfRow(c.row)]
+func (c *warpClues) passes() (a, b int) {
+	ref := &c.sites[siteOfRow(c.row)]
 	for _, s := range c.wa.Site {
 		if int64(s) == ref.LocalA {
 			a++
@@ -199,7 +199,7 @@ func ruleChosenByIndex(c *clues) []finding {
 }
 
 // sameOrigins reports whether both builds compute an operand from the same kinds of things: else two compares were taken for one.
-func (c *clues) sameOrigins(role string) bool {
+func (c *warpClues) sameOrigins(role string) bool {
 	of := func(s *site.Site) uint32 {
 		for i := range s.Operands {
 			if s.Operands[i].Role == role {
@@ -212,7 +212,7 @@ func (c *clues) sameOrigins(role string) bool {
 }
 
 // isRoot reports whether no difference of data was recorded before the divergence in its warp.
-func (c *clues) isRoot() bool { return !c.from.ok || c.from.ia == c.at.ia && c.from.ib == c.at.ib }
+func (c *warpClues) isRoot() bool { return !c.from.ok || c.from.ia == c.at.ia && c.from.ib == c.at.ib }
 
 // ruleAddress: other addresses are accessed.
 func ruleAddress(c *clues) []finding {
@@ -238,13 +238,13 @@ func ruleAddress(c *clues) []finding {
 }
 
 // twoBuilds reports whether the recordings are known to be of two builds.
-func (c *clues) twoBuilds() bool {
-	x, y := c.a.Header().ModuleHash, c.b.Header().ModuleHash
+func (c *launchClues) twoBuilds() bool {
+	x, y := c.headers[0].ModuleHash, c.headers[1].ModuleHash
 	return x != "" && y != "" && x != y
 }
 
 // inSharedMemory reports whether the first data that differs is that of an access to shared memory.
-func (c *clues) inSharedMemory() bool {
+func (c *warpClues) inSharedMemory() bool {
 	s := c.from.site()
 	return c.from.kind == site.SharedStore || s != nil && strings.Contains(s.Text, ".shared")
 }
@@ -288,7 +288,7 @@ func ruleWritten(c *clues) []finding {
 }
 
 // lastStore is the last store before the first data that differs, which both sides made to the same addresses, and these addresses.
-func (c *clues) lastStore() (map[uint64]bool, *warptrace.Snapshot) {
+func (c *warpClues) lastStore() (map[uint64]bool, *warptrace.Snapshot) {
 	for _, pair := range c.back {
 		if pair[0] >= c.from.ia || c.wa.Kind[pair[0]] != site.SharedStore && c.wa.Kind[pair[0]] != site.GlobalStore {
 			continue
@@ -374,14 +374,14 @@ func sameValues(s *sides) bool {
 }
 
 // multisets sums up the values of all rows at the site where data first differs, in a way that does not depend on their order.
-func (c *clues) multisets() (a, b uint64, rows int) {
+func (c *warpClues) multisets() (a, b uint64, rows int) {
 	at := SiteRef{}
 	if c.from.ia < c.wa.Len() {
 		at.ID = c.a.SiteID(c.wa.Site[c.from.ia])
 	}
-	for i := range c.r.Rows {
-		row := &c.r.Rows[i]
-		if row.Kind == RowValue && row.SiteA != None && c.r.Sites[row.SiteA].ID == at.ID {
+	for i := range c.rows {
+		row := &c.rows[i]
+		if row.Kind == RowValue && row.SiteA != None && c.sites[row.SiteA].ID == at.ID {
 			a += scramble(row.ValueA)
 			b += scramble(row.ValueB)
 			rows++
@@ -462,10 +462,10 @@ func ruleArguments(c *clues) []finding {
 // argument is a scalar argument that differs.
 type argument struct{ name, a, b string }
 
-func (c *clues) arguments() []argument {
+func (c *launchClues) arguments() []argument {
 	var differ []argument
-	y := c.b.Header().Arguments
-	for _, x := range c.a.Header().Arguments {
+	y := c.headers[1].Arguments
+	for _, x := range c.headers[0].Arguments {
 		for _, z := range y {
 			if x.Name == z.Name && x.Name != "" && x.Value != "" && z.Value != "" && x.Value != z.Value {
 				differ = append(differ, argument{x.Name, x.Value, z.Value})

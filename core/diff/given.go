@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/diff/slice"
+	"github.com/prlx-go/prlx/core/recording/edits"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 )
 
@@ -206,20 +208,20 @@ func (g *givens) constants() {
 }
 
 // sameText reports whether both texts are known, and nobody edited the kernel or what it calls.
-func (r *Result) sameText() bool { return r.Changes != nil && len(r.Changes.Functions) == 0 }
+func sameText(c *edits.Changes) bool { return c != nil && len(c.Functions) == 0 }
 
 // otherLaunch reports whether all that two runs have different is what they were given: the text is the same, else the build.
-func (c *clues) otherLaunch() bool {
+func (c *launchClues) otherLaunch() bool {
 	if len(c.given) == 0 {
 		return false
 	}
-	x, y := c.a.Header().ModuleHash, c.b.Header().ModuleHash
-	return c.r.sameText() || c.r.Changes == nil && x != "" && x == y
+	x, y := c.headers[0].ModuleHash, c.headers[1].ModuleHash
+	return sameText(c.changes) || c.changes == nil && x != "" && x == y
 }
 
-// cause is what was given differently and comes first as a cause, nil none: what the launch is made with, of that what is used on the way
-// to what differs; else an array that the kernel only reads. One that it writes, too, is stale data.
-func (c *clues) cause() *Given {
+// causeBy is what was given differently and comes first as a cause, nil none: what the launch is made with, of that what is used on the way
+// to what differs, as the code says; else an array that the kernel only reads. One that it writes, too, is stale data.
+func (c *launchClues) causeBy(code *slice.Comparison) *Given {
 	if !c.otherLaunch() {
 		return nil
 	}
@@ -233,7 +235,7 @@ func (c *clues) cause() *Given {
 		if best != nil && g.isData() != best.isData() {
 			break
 		}
-		at := c.firstUse(g)
+		at := g.firstUse(code)
 		if best == nil || at >= 0 && (first < 0 || at < first) {
 			best, first = g, at
 		}
@@ -241,13 +243,16 @@ func (c *clues) cause() *Given {
 	return best
 }
 
-// firstUse is where in the code of a side what was given is used first on the way to what differs, -1 not known.
-func (c *clues) firstUse(g *Given) int {
-	if c.code.compared == nil {
+// cause is what was given differently and comes first as a cause, nil none.
+func (c *clues) cause() *Given { return c.causeBy(c.code.compared) }
+
+// firstUse is where in the code of a side what was given is used first on the way to what differs, -1 not known. code is nil where it was not recorded.
+func (g *Given) firstUse(code *slice.Comparison) int {
+	if code == nil {
 		return -1
 	}
 	for side, p := range g.at {
-		if _, at, ok := c.code.compared.Uses(side, p); ok {
+		if _, at, ok := code.Uses(side, p); ok {
 			return at
 		}
 	}
@@ -278,15 +283,15 @@ func ruleOtherArguments(c *clues) []finding {
 	return found
 }
 
-func (c *clues) whatIsSame() string {
-	if c.r.sameText() {
+func (c *launchClues) whatIsSame() string {
+	if sameText(c.changes) {
 		return "the text of the kernel"
 	}
 	return "the build"
 }
 
 // givenLinks is what was given differently, as evidence: it stands before what was seen in the code.
-func (c *clues) givenLinks() []Link {
+func (c *launchClues) givenLinks() []Link {
 	var links []Link
 	for i := range c.given {
 		what := "argument"
@@ -299,7 +304,7 @@ func (c *clues) givenLinks() []Link {
 }
 
 // otherwiseGiven says what else differs of what was given, for a cause in the code; "" nothing.
-func (c *clues) otherwiseGiven() string {
+func (c *launchClues) otherwiseGiven() string {
 	for i := range c.given {
 		if g := &c.given[i]; !g.isData() && g.What != givenGrid {
 			return g.Text()

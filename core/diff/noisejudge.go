@@ -88,7 +88,7 @@ func (s *noiseSide) judge(rows int, skip []bool) *sideFindings {
 }
 
 // firsts lists the keys that come first in a warp of B, not counting what the first run itself does. There are few, and what
-// they lead to is left to them: so they share their chance of being called a divergence among themselves.
+// they lead to is left to them: so the significance of being called a divergence is divided over these keys.
 func (s *noiseSide) firsts(skip []bool) map[int32]bool {
 	out := make(map[int32]bool)
 	seen := make(map[uint64]struct{})

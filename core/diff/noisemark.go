@@ -43,7 +43,7 @@ func (j *noiseJudge) judge() {
 	s := j.side
 	j.said = s.judge(len(j.r.Rows), j.skip)
 	for i := range j.r.Rows {
-		if !j.r.lists(&j.r.Rows[i]) {
+		if !j.r.Options.lists(&j.r.Rows[i]) {
 			continue
 		}
 		switch {
@@ -63,7 +63,7 @@ func (j *noiseJudge) leave() (changed bool) {
 	lead, warp := int32(-1), uint64(math.MaxUint64)
 	for i := range j.r.Rows {
 		row := &j.r.Rows[i]
-		if !j.r.lists(row) {
+		if !j.r.Options.lists(row) {
 			continue
 		}
 		if row.Warp != warp {
@@ -81,7 +81,7 @@ func (j *noiseJudge) leave() (changed bool) {
 }
 
 // judgeStaying looks at what differs between A and B although the equal runs of A agree there with each other, and those of B too. Were
-// all of them equal runs, the ones that deviate would be just those of one side with the chance of one in as many ways as there are
+// all of them equal runs, the ones that deviate would be just those of one side with probability 1/n, where n is the number of ways
 // to choose that side's. Warps in which equal runs take other paths are left out: what is paired there depends on both runs.
 func (j *noiseJudge) judgeStaying() {
 	s := j.side
@@ -125,7 +125,7 @@ func (j *noiseJudge) set() {
 	seen := false
 	for i := range j.r.Rows {
 		row := &j.r.Rows[i]
-		if !j.r.lists(row) {
+		if !j.r.Options.lists(row) {
 			continue
 		}
 		if row.Warp != warp {

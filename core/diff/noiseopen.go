@@ -127,19 +127,13 @@ func (j *noiseJudge) missing() []Undecided {
 }
 
 // noiseOpen says in a sentence what stays open, and what would settle it, when everything that counts is undecided; "" when something
-// is decided or nothing is open.
-func (r *Result) noiseOpen(counts int64) string {
+// is decided or nothing is open. counts divergences count, and open of them are rows that are undecided.
+func (r *Result) noiseOpen(counts, open int64) string {
 	b := r.Baseline
 	if b == nil || len(b.Undecided) == 0 {
 		return ""
 	}
-	open := int64(0)
-	for k := range r.Rows {
-		if row := &r.Rows[k]; row.Undecided && r.counts(row) && r.rowMatters(row.Kind) {
-			open++
-		}
-	}
-	if counts != open || open == 0 && !r.requires(AspectControlFlow) {
+	if counts != open || open == 0 && !r.Options.requires(AspectControlFlow) {
 		return ""
 	}
 	text := fmt.Sprintf("equal runs neither explain %s nor rule them out", counted(open, "divergence"))

@@ -67,7 +67,7 @@ func (n *outputNoise) observe(ctx context.Context, r *Result, x, y *warptrace.Tr
 		}
 		for i := range o.changes {
 			c := &o.changes[i]
-			name := r.storeName(c, r.Sites[c.site].ID)
+			name := o.storeName(c, r.Sites[c.site].ID)
 			n.stores[name] = max(n.stores[name], int64(len(c.warps)))
 		}
 	}
@@ -78,10 +78,10 @@ func (n *outputNoise) observe(ctx context.Context, r *Result, x, y *warptrace.Tr
 }
 
 // storeName names a statement and its array; site is what the recording calls the statement.
-func (r *Result) storeName(c *storeChange, site uint64) noisyStore {
+func (o *outputs) storeName(c *storeChange, site uint64) noisyStore {
 	name := noisyStore{site: site}
 	if c.array >= 0 {
-		name.array = r.outputs.arrays[c.array].name()
+		name.array = o.arrays[c.array].name()
 	}
 	return name
 }
@@ -136,9 +136,11 @@ func (r *Result) markOutputs(ctx context.Context, a, b *warptrace.Trace, sides [
 			r.Baseline.OutputChunks += all - genuine
 		}
 		for i := range o.changes {
-			r.judgeChange(&o.changes[i], a, b, sides)
+			c := &o.changes[i]
+			c.edited = c.editedIn(r.Changes, r.Sites)
+			o.judgeChange(c, a, b, sides)
 		}
-		r.Baseline.Outputs = r.noisyArrays()
+		r.Baseline.Outputs = o.noisyArrays()
 		if err := o.findFirst(ctx, r, a, b); err != nil {
 			return err
 		}

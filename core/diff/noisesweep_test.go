@@ -53,7 +53,7 @@ func noisyKernelOf(rng *rand.Rand, level float64, shape [2]int, first RowKind) n
 // One more equal run is never called diverged, and is called the same where equal runs show enough.
 func TestCleanPairsAreNotDiverged(t *testing.T) {
 	said := make(map[string]map[string]int)
-	for i := range noiseCases(t, 25) {
+	for i := range noiseCases(t, 15) {
 		seed := uint64(i) + 1
 		rng := rand.New(rand.NewPCG(seed, 5))
 		level := noiseLevels[i%len(noiseLevels)]

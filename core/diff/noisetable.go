@@ -144,7 +144,7 @@ func (s *noiseSide) add(r *Result, names []uint64, run int) {
 	lead, before := int32(-1), uint64(0)
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		if !r.lists(row) {
+		if !r.Options.lists(row) {
 			continue
 		}
 		if lead < 0 || row.Warp != before {

@@ -9,6 +9,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/recording/site"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
+	"github.com/prlx-go/prlx/core/testing/sweep"
 	"github.com/prlx-go/prlx/core/testing/warptracetest"
 )
 
@@ -27,7 +28,7 @@ func equalTraces(t *testing.T, p *warptracetest.Program, l warptracetest.Launch,
 func countedRows(r *Result) []Row {
 	var rows []Row
 	for k := range r.Rows {
-		if r.counts(&r.Rows[k]) && !r.Rows[k].Undecided {
+		if r.Options.counts(&r.Rows[k]) && !r.Rows[k].Undecided {
 			rows = append(rows, r.Rows[k])
 		}
 	}
@@ -52,7 +53,7 @@ func TestWithThreeBaselinesOnlyTheSeededBugRemains(t *testing.T) {
 	for _, name := range []string{"bound", "mask", "compare", "swap", "stale", "uninit", "order", "precision"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for seed := uint64(1); seed <= 2; seed++ {
+			for seed := uint64(1); seed <= sweep.Of[uint64](1, 2); seed++ {
 				p := warptracetest.NewProgram(warptracetest.Config{Seed: seed, Noise: 3})
 				q, err := p.WithBug(name)
 				if err != nil {

@@ -245,8 +245,7 @@ func (p *arrayPair) judgeValues(sides []*outputNoise) {
 
 // judgeChange says whether what a statement stored is noise: equal runs store something else there, too, and the values are theirs.
 // Where their values do not decide, it is noise in as many warps as among them, and what became of the array decides.
-func (r *Result) judgeChange(c *storeChange, a, b *warptrace.Trace, sides []*outputNoise) {
-	c.edited = r.editedStore(c)
+func (o *outputs) judgeChange(c *storeChange, a, b *warptrace.Trace, sides []*outputNoise) {
 	for i, n := range sides {
 		of, local, mine := a, c.siteA, 0
 		if n.ofB {
@@ -255,17 +254,17 @@ func (r *Result) judgeChange(c *storeChange, a, b *warptrace.Trace, sides []*out
 		if local == warptrace.NoSite {
 			continue
 		}
-		name := r.storeName(c, of.SiteID(local))
+		name := o.storeName(c, of.SiteID(local))
 		most, known := n.stores[name]
 		if !known {
 			continue
 		}
-		found := n.holds(of, c.all[mine], storedBy(c.all[1-mine]), name.array, r.outputs.typeOf(c))
+		found := n.holds(of, c.all[mine], storedBy(c.all[1-mine]), name.array, o.typeOf(c))
 		if i == 0 {
 			c.values = found
 		}
 		switch {
-		case c.values == valuesDiffer, c.array >= 0 && r.outputs.arrays[c.array].values == valuesDiffer:
+		case c.values == valuesDiffer, c.array >= 0 && o.arrays[c.array].values == valuesDiffer:
 			return
 		case found.fit():
 			c.noise = true
@@ -292,10 +291,10 @@ func (o *outputs) typeOf(c *storeChange) warptrace.ValueType {
 	return elementType(o.arrays[c.array].array())
 }
 
-// editedStore reports whether the text of a statement differs between A and B by more than names.
-func (r *Result) editedStore(c *storeChange) bool {
-	s := r.Sites[c.site].Site
-	if r.Changes == nil || s == nil {
+// editedIn reports whether the text of a statement differs between A and B by more than names.
+func (c *storeChange) editedIn(changes *edits.Changes, sites []SiteRef) bool {
+	s := sites[c.site].Site
+	if changes == nil || s == nil {
 		return false
 	}
 	at := s.Shown()
@@ -303,17 +302,13 @@ func (r *Result) editedStore(c *storeChange) bool {
 	if c.siteA == warptrace.NoSite {
 		line.Side = edits.SideB
 	}
-	changed, known := r.Changes.Changed(line)
-	return known && changed && !r.Changes.Renamed(line)
+	changed, known := changes.Changed(line)
+	return known && changed && !changes.Renamed(line)
 }
 
 // untold says of what differs as among equal runs, and of nothing else, why that does not tell that it is the same: what was stored is not
 // known, or not well enough.
-func (r *Result) untold() (why []string) {
-	o := r.outputs
-	if o == nil || r.Baseline == nil {
-		return nil
-	}
+func (o *outputs) untold() (why []string) {
 	reasons := make(map[string][]string)
 	var order []string
 	add := func(name, reason string) {

@@ -100,9 +100,8 @@ type OutputWriter struct {
 // maxOutputsListed is how many arrays and statements a document lists.
 const maxOutputsListed = 1000
 
-// outputDiff spells what differs, nil when nothing does.
-func (r *Result) outputDiff() *OutputDiff {
-	o := r.outputs
+// document spells what differs, nil when nothing does. sites are those of the comparison; rerun: it is compared with equal runs.
+func (o *outputs) document(sites []SiteRef, opt *Options, rerun bool) *OutputDiff {
 	if o == nil {
 		return nil
 	}
@@ -127,7 +126,7 @@ func (r *Result) outputDiff() *OutputDiff {
 		if p.b != nil {
 			out.WrittenB = p.b.Written
 		}
-		out.Distance, out.DistanceText = o.distance(p, &r.Options)
+		out.Distance, out.DistanceText = o.distance(p, opt)
 		d.Arrays = append(d.Arrays, out)
 	}
 	for i := range o.changes {
@@ -136,7 +135,7 @@ func (r *Result) outputDiff() *OutputDiff {
 			d.StoresOmitted++
 			continue
 		}
-		ref := &r.Sites[c.site]
+		ref := &sites[c.site]
 		s := StoreDiff{
 			SiteID: ref.Name(), SourceLocation: ref.Location(), LocationB: ref.locationB(), InTrace: ref.only(), SiteKind: ref.Kind.String(), CountA: c.counts[0], CountB: c.counts[1],
 			Warps: int64(len(c.warps)), WarpRanges: ranges(c.warps), Noise: c.noise,
@@ -151,7 +150,7 @@ func (r *Result) outputDiff() *OutputDiff {
 	}
 	switch f := o.first; {
 	case f == nil || f.Array == "":
-	case f.Store == nil && f.TypeB == "" && r.Baseline == nil && o.inNoSum == [2]uint64{}:
+	case f.Store == nil && f.TypeB == "" && !rerun && o.inNoSum == [2]uint64{}:
 		d.More = moreEqualRuns
 	case f.Element == nil && !o.sameValues(f.Array):
 		d.More = moreOutputs
@@ -187,25 +186,25 @@ func elementRanges(chunks []int64) string {
 	return b.String()
 }
 
-// outputCounts counts what differs among outputs, stores and findings, by kind: all, and those that count.
-func (r *Result) outputCounts() (all, count map[string]int64) {
+// countOthers counts what differs among outputs, stores and findings, by kind: all, and those that count.
+func countOthers(o *outputs, found *findings, opt *Options) (all, count map[string]int64) {
 	all, count = make(map[string]int64), make(map[string]int64)
-	if o := r.outputs; o != nil {
+	if o != nil {
 		for i := range o.arrays {
 			n, genuine := o.arrays[i].counts()
 			all[KindOutput] += n
-			if r.requires(AspectOutputs) {
+			if opt.requires(AspectOutputs) {
 				count[KindOutput] += genuine
 			}
 		}
 		for i := range o.changes {
 			all[KindStore]++
-			if !o.changes[i].noise && r.storeMatters(&o.changes[i]) {
+			if c := &o.changes[i]; !c.noise && o.matters(c, opt) {
 				count[KindStore]++
 			}
 		}
 	}
-	all[KindFinding], count[KindFinding] = int64(len(r.findings.order)), r.findings.genuine()
+	all[KindFinding], count[KindFinding] = int64(len(found.order)), found.genuine()
 	for _, m := range []map[string]int64{all, count} {
 		for kind, n := range m {
 			if n == 0 {
@@ -216,34 +215,34 @@ func (r *Result) outputCounts() (all, count map[string]int64) {
 	return all, count
 }
 
-// storeMatters reports whether a statement that stored something else counts: as part of the way, or where it alone tells of results.
-func (r *Result) storeMatters(c *storeChange) bool {
-	if r.requires(AspectControlFlow) {
+// matters reports whether a statement that stored something else counts: as part of the way, or where it alone tells of results.
+func (o *outputs) matters(c *storeChange, opt *Options) bool {
+	if opt.requires(AspectControlFlow) {
 		return true
 	}
-	return r.requires(AspectOutputs) && r.outputs.decides(c)
+	return opt.requires(AspectOutputs) && o.decides(c)
 }
 
-// outputSentence says what differs first among what the kernel wrote.
-func (r *Result) outputSentence() string {
-	f := r.outputs.first
+// sentence says what differs first among what the kernel wrote.
+func (o *outputs) sentence() string {
+	f := o.first
 	if f == nil {
 		return ""
 	}
 	text := "what was stored differs"
 	if f.Array != "" {
-		text = "output " + f.Array + r.outputs.otherType(f)
+		text = "output " + f.Array + o.otherType(f)
 		switch {
 		case f.Element != nil:
 			text += fmt.Sprintf(" at element %d: %s in A, %s in B", *f.Element, cmp.Or(f.ValueA, "not written"), cmp.Or(f.ValueB, "not written"))
-		case f.From != nil && !r.outputs.sameValues(f.Array):
+		case f.From != nil && !o.sameValues(f.Array):
 			text += fmt.Sprintf(", first in elements %d-%d", *f.From, *f.To)
 		}
 	}
-	if others := r.otherArrays(f.Array); others > 0 {
+	if others := o.otherArrays(f.Array); others > 0 {
 		text += fmt.Sprintf(" (and %s)", plural(others, "more output", "more outputs"))
 	}
-	return text + r.storedBy(f)
+	return text + o.storedBy(f)
 }
 
 // unexplained says what is known of an array that differs while no sum of a statement does.
@@ -276,7 +275,7 @@ func (o *outputs) otherwise(i int) string {
 }
 
 // storedBy says who stored what differs.
-func (r *Result) storedBy(f *FirstOutput) string {
+func (o *outputs) storedBy(f *FirstOutput) string {
 	for _, w := range []*OutputWriter{f.WriterB, f.WriterA} {
 		if w == nil {
 			continue
@@ -291,7 +290,7 @@ func (r *Result) storedBy(f *FirstOutput) string {
 		return ""
 	}
 	if f.Store == nil {
-		return r.outputs.unexplained(f.Array)
+		return o.unexplained(f.Array)
 	}
 	text := ", stored at " + cmp.Or(shortPlace(f.Store.SourceLocation), f.Store.SiteID)
 	if f.Store.Warp != nil {
@@ -304,9 +303,9 @@ func (r *Result) storedBy(f *FirstOutput) string {
 }
 
 // otherArrays counts the arrays that differ besides the first.
-func (r *Result) otherArrays(first string) (n int64) {
-	for i := range r.outputs.arrays {
-		if _, genuine := r.outputs.arrays[i].counts(); genuine > 0 && r.outputs.arrays[i].name() != first {
+func (o *outputs) otherArrays(first string) (n int64) {
+	for i := range o.arrays {
+		if _, genuine := o.arrays[i].counts(); genuine > 0 && o.arrays[i].name() != first {
 			n++
 		}
 	}
@@ -323,22 +322,22 @@ func shortPlace(location string) string {
 }
 
 // noisyNames names what differs as equal runs do: arrays, or else findings and stores.
-func (r *Result) noisyNames() []string {
-	if names := r.noisyArrays(); len(names) > 0 {
+func (o *outputs) noisyNames() []string {
+	if names := o.noisyArrays(); len(names) > 0 {
 		return names
 	}
-	if len(r.outputs.changes) > 0 {
+	if len(o.changes) > 0 {
 		return []string{"what is stored on the way"}
 	}
 	return []string{"what the checks find"}
 }
 
 // noisyArrays names the arrays that differ as equal runs do.
-func (r *Result) noisyArrays() []string {
+func (o *outputs) noisyArrays() []string {
 	var names []string
-	for i := range r.outputs.arrays {
-		if all, genuine := r.outputs.arrays[i].counts(); all > 0 && genuine == 0 {
-			names = append(names, r.outputs.arrays[i].name())
+	for i := range o.arrays {
+		if all, genuine := o.arrays[i].counts(); all > 0 && genuine == 0 {
+			names = append(names, o.arrays[i].name())
 		}
 	}
 	slices.Sort(names)

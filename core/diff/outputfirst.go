@@ -36,7 +36,7 @@ func (o *outputs) findFirst(ctx context.Context, r *Result, a, b *warptrace.Trac
 	}
 	f := &FirstOutput{}
 	if change != nil {
-		f.Store = r.placeOfChange(change)
+		f.Store = change.place(r.Sites)
 	}
 	o.first = f
 	if at < 0 {
@@ -97,9 +97,9 @@ func (p *arrayPair) genuine() []int64 {
 	return out
 }
 
-// placeOfChange spells the statement and the first warp of a change.
-func (r *Result) placeOfChange(c *storeChange) *OutputPlace {
-	ref := &r.Sites[c.site]
+// place spells the statement and the first warp of a change.
+func (c *storeChange) place(sites []SiteRef) *OutputPlace {
+	ref := &sites[c.site]
 	p := &OutputPlace{
 		SiteID: ref.Name(), SourceLocation: ref.Location(), LocationB: ref.locationB(), InTrace: ref.only(), SiteKind: ref.Kind.String(), Warps: int64(len(c.warps)),
 	}

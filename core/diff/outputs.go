@@ -372,9 +372,8 @@ func (o *outputs) storesAgree() Agreement {
 	return found
 }
 
-// outputCoverage says how what the kernel wrote was compared.
-func (r *Result) outputCoverage() OutputCoverage {
-	o := r.outputs
+// coverage says how what the kernel wrote was compared.
+func (o *outputs) coverage() OutputCoverage {
 	if o == nil {
 		return OutputCoverage{By: byNothing, Agrees: AgreementUnknown, Limits: []string{}}
 	}

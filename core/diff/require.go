@@ -67,5 +67,3 @@ func (o *Options) Required() []string {
 	}
 	return names
 }
-
-func (r *Result) requires(a aspectKind) bool { return r.Options.requires(a) }

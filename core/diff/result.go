@@ -164,7 +164,7 @@ type Stats struct {
 	ReorderedRows int64           // their rows
 	MovedWarps    int64           // of those warps, how many did so because code moved between two builds
 	LostTails     int64           // warps of which an end is missing where that side lost events: no divergence
-	Unlocated     int64           // warps that differ by their hash and recorded no events to tell where
+	Unlocated     int64           // warps that differ by their hash, or by how many events they passed, and recorded no event to tell where
 }
 
 // Result is a comparison before it becomes a Document.
@@ -197,9 +197,8 @@ type Result struct {
 	Warnings        []string
 	Undecided       []string // why "the same" cannot be said although nothing differs, in sentences
 
-	held     [2]heldBy // by A and B
-	writes   bool      // some statement of either kernel stores to global memory, by its sites
-	outputs  *outputs  // nil: not looked at
+	recorded recorded
+	outputs  *outputs // nil: not looked at
 	findings findings
 	epochs   map[uint64]uint32 // by warp: barriers before its first row, where there are any
 }

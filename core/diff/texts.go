@@ -11,25 +11,18 @@ import (
 	"github.com/prlx-go/prlx/core/recording/warptrace"
 )
 
-// readTexts reads the text of both kernels, and how they differ. A recording whose text is damaged is compared without.
-func (r *Result) readTexts(ctx context.Context, a, b *warptrace.Trace) error {
-	for _, side := range []struct {
-		name string
-		t    *warptrace.Trace
-		to   **warptrace.Texts
-	}{{"A", a, &r.TextsA}, {"B", b, &r.TextsB}} {
-		texts, err := side.t.Texts(ctx)
+// readTexts reads the text of both kernels. A recording whose text is damaged is compared without, and that is said.
+func readTexts(ctx context.Context, a, b *warptrace.Trace) (texts [2]*warptrace.Texts, warnings []string, err error) {
+	for side, t := range []*warptrace.Trace{a, b} {
+		texts[side], err = t.Texts(ctx)
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return texts, nil, ctx.Err()
 		}
 		if err != nil {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("the text of the kernel in %s cannot be read: %v", side.name, err))
+			warnings = append(warnings, fmt.Sprintf("the text of the kernel in %s cannot be read: %v", [2]string{"A", "B"}[side], err))
 		}
-		*side.to = texts
 	}
-	r.Changes = edits.Between(r.TextsA, r.TextsB)
-	r.Given = givenOf(r, a.Header(), b.Header())
-	return nil
+	return texts, warnings, nil
 }
 
 // What Edits.First says.
@@ -47,8 +40,7 @@ const (
 )
 
 // editsOf spells how the texts differ; nil where that is not known. Edits.First and Text wait for tellFirst.
-func (r *Result) editsOf() *Edits {
-	c := r.Changes
+func editsOf(c *edits.Changes) *Edits {
 	if c == nil {
 		return nil
 	}
@@ -124,7 +116,7 @@ type headPlace struct {
 }
 
 // tellFirst says whether the place that a document names first was edited.
-func (r *Result) tellFirst(d *Document) {
+func (d *Document) tellFirst(changes *edits.Changes) {
 	if d.Edits == nil {
 		return
 	}
@@ -134,21 +126,21 @@ func (r *Result) tellFirst(d *Document) {
 		file, line := FileAndLine(places[0].location)
 		asked := edits.Line{Side: places[0].side, File: file, Line: line}
 		at = shortLine(asked)
-		if changed, known := r.Changes.Changed(asked); known {
+		if changed, known := changes.Changed(asked); known {
 			e.First = firstSame
 			if changed {
 				e.First = firstEdited
 			}
 		}
-		if other, ok := r.Changes.Other(asked); ok && (other.Line != asked.Line || e.First == firstEdited) {
+		if other, ok := changes.Other(asked); ok && (other.Line != asked.Line || e.First == firstEdited) {
 			at += " (" + sideName(other.Side) + ": " + shortLine(other) + ")"
 		}
 	}
-	e.Text = r.editSentence(e, at)
+	e.Text = e.sentence(editedLines(changes), at)
 }
 
-// editSentence is what Edits say in one sentence.
-func (r *Result) editSentence(e *Edits, at string) string {
+// sentence is what Edits say in one sentence. lines are the statements that were edited, at the place that differs first.
+func (e *Edits) sentence(lines, at string) string {
 	var constants []string
 	for _, c := range e.Constants[:min(len(e.Constants), maxNamedLines)] {
 		constants = append(constants, fmt.Sprintf("%s (%s and %s)", clippedWord(c.Name), orNone(c.A), orNone(c.B)))
@@ -157,7 +149,7 @@ func (r *Result) editSentence(e *Edits, at string) string {
 	if len(constants) > 0 {
 		compiled = "compiled for another " + strings.Join(constants, ", ")
 	}
-	switch lines := r.editedLines(); {
+	switch {
 	case len(e.Functions) == 0 && compiled == "":
 		return "both sides have the same text"
 	case len(e.Functions) == 0:
@@ -186,10 +178,10 @@ func orNone(value string) string {
 }
 
 // editedLines names the statements that were edited: "A kernel.py:9, B kernel.py:9".
-func (r *Result) editedLines() string {
+func editedLines(c *edits.Changes) string {
 	var named []string
 	for _, side := range []edits.Side{edits.SideA, edits.SideB} {
-		lines := r.Changes.ChangedLines(side)
+		lines := c.ChangedLines(side)
 		for i, l := range lines {
 			if i == maxNamedLines {
 				named = append(named, fmt.Sprintf("%d more of %s", len(lines)-i, sideName(side)))
@@ -199,7 +191,7 @@ func (r *Result) editedLines() string {
 		}
 	}
 	if len(named) == 0 { // functions that only one side has
-		for _, f := range r.Changes.Functions[:min(len(r.Changes.Functions), maxNamedLines)] {
+		for _, f := range c.Functions[:min(len(c.Functions), maxNamedLines)] {
 			named = append(named, clippedWord(f.Name))
 		}
 	}

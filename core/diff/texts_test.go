@@ -46,22 +46,22 @@ func TestADocumentSaysWhetherTheFirstLineWasEdited(t *testing.T) {
 		},
 	} {
 		r := &Result{TextsA: c.a, TextsB: c.b, Changes: edits.Between(c.a, c.b)}
-		d := &Document{First: &Divergence{SourceLocation: c.location, InTrace: c.only}, Edits: r.editsOf()}
-		r.tellFirst(d)
+		d := &Document{First: &Divergence{SourceLocation: c.location, InTrace: c.only}, Edits: editsOf(r.Changes)}
+		d.tellFirst(r.Changes)
 		if d.Edits.First != c.first || d.Edits.Text != c.text {
 			t.Errorf("%s: %s: %s", what, d.Edits.First, d.Edits.Text)
 		}
 	}
 	r := &Result{}
-	d := &Document{Edits: r.editsOf()}
-	if r.tellFirst(d); d.Edits != nil {
+	d := &Document{Edits: editsOf(r.Changes)}
+	if d.tellFirst(r.Changes); d.Edits != nil {
 		t.Errorf("edits of texts that are not known: %+v", d.Edits)
 	}
 }
 
 func TestEditsInADocumentAreBounded(t *testing.T) {
 	r := &Result{Changes: edits.Between(textOfKernel("1", "def k(x):"), textOfKernel("1", "def k(x):\n"+strings.Repeat("    a = a + 1\n", 1000)+strings.Repeat("b", 1000)))}
-	e := r.editsOf()
+	e := editsOf(r.Changes)
 	if n := len(e.Functions[0].Hunks[0].B); n != maxEditedLines || e.Omitted != 1001-maxEditedLines {
 		t.Errorf("%d lines, %d omitted", n, e.Omitted)
 	}

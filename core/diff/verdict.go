@@ -35,14 +35,17 @@ type Judgement struct {
 
 // Judge says what the comparison comes to, with the marks that were set on rows so far.
 func (r *Result) Judge() Judgement {
-	v := Judgement{coverage: r.coverage(), ByKind: breakdown(r.Stats.ByKind[:])}
-	counted := r.countedByKind()
+	rows := tallyRows(r.Rows, &r.Stats, &r.Options)
+	v := Judgement{coverage: r.coverage(&rows), ByKind: breakdown(r.Stats.ByKind[:]), rows: rows.total(), noise: rows.noisy()}
+	agrees := r.outputs.agrees()
+	matters := func(k RowKind) bool { return r.Options.rowMatters(k, agrees) }
+	counted := rows.counted(matters, r.Options.IgnoreActiveMask)
+	others, count := countOthers(r.outputs, &r.findings, &r.Options)
+	maps.Copy(counted, count)
 	for _, n := range counted {
 		v.Counted += n
 	}
-	v.rows, v.noise = r.rowTotal(), r.rowNoise()
 	v.Total = v.rows
-	others, _ := r.outputCounts()
 	for kind, n := range others {
 		v.ByKind[kind] = n
 		v.Total += n
@@ -56,7 +59,7 @@ func (r *Result) Judge() Judgement {
 	for _, m := range v.missing {
 		v.why = append(v.why, m.Why)
 	}
-	if open := r.noiseOpen(v.Counted); open != "" {
+	if open := r.noiseOpen(v.Counted, rows.sum(&rows.undecided, matters)); open != "" {
 		v.Status, v.why = StatusInconclusive, append(v.why, open)
 		v.missing = append(v.missing, verdict.Missing{What: "equal runs", Why: open})
 	}
@@ -115,36 +118,44 @@ func (r *Result) status(v *Judgement) string {
 // missing is what was not looked at, or says nothing, and could have changed the answer.
 func (r *Result) missing(v *Judgement) (list []verdict.Missing) {
 	lacks := func(what, why string) { list = append(list, verdict.Missing{What: what, Why: why}) }
-	missed := func(what string, count int64, why string) {
-		list = append(list, verdict.Missing{What: what, Count: &count, Why: why})
-	}
 	for _, why := range r.Undecided {
 		lacks("evidence", why)
 	}
-	r.missingWhole(&v.coverage, lacks)
-	for _, m := range append(r.missingLosses(&v.coverage), r.damage.missing()...) {
-		lacks(m.What, m.Why)
-	}
+	v.coverage.missing(&r.Options, r.recorded.nothing(), r.Options.restsOnOutputs(r.recorded.writes, r.A, r.B), lacks)
+	outputs := r.Options.requires(AspectOutputs) && (v.coverage.Outputs.Agrees == Agrees || v.coverage.Outputs.Agrees == AgreesInNoise)
+	list = append(list, missingLosses([2]*warptrace.Losses{&r.LossesA, &r.LossesB}, outputs)...)
+	list = append(list, r.damage.missing()...)
 	if o := r.outputs; o != nil {
-		for i := range o.arrays {
-			if p := &o.arrays[i]; p.untested > 0 {
-				missed("chunks of "+p.name(), p.untested, "the contents of "+p.name()+" were not recorded, and a tolerance needs them (--outputs)")
+		list = append(list, o.missing()...)
+		if r.Baseline != nil {
+			for _, why := range o.untold() {
+				lacks("values that were stored", why)
 			}
 		}
-		if lost := max(o.inNoSum[0], o.inNoSum[1]); lost > 0 && o.sums && !o.withArrays {
-			missed("stores", int64(min(lost, 1<<62)), fmt.Sprintf("%d stores of A and %d of B are in no sum, and arrays were not compared", o.inNoSum[0], o.inNoSum[1]))
-		}
 	}
-	for _, why := range r.untold() {
-		lacks("values that were stored", why)
-	}
-	return append(list, r.missingFindings()...)
+	return append(list, r.findings.missing()...)
 }
 
-// missingFindings says of findings of both sides why nothing passes with them: what a kernel computes that reads out of bounds is
+// missing is what was not looked at of what the kernel wrote.
+func (o *outputs) missing() (list []verdict.Missing) {
+	missed := func(what string, count int64, why string) {
+		list = append(list, verdict.Missing{What: what, Count: &count, Why: why})
+	}
+	for i := range o.arrays {
+		if p := &o.arrays[i]; p.untested > 0 {
+			missed("chunks of "+p.name(), p.untested, "the contents of "+p.name()+" were not recorded, and a tolerance needs them (--outputs)")
+		}
+	}
+	if lost := max(o.inNoSum[0], o.inNoSum[1]); lost > 0 && o.sums && !o.withArrays {
+		missed("stores", int64(min(lost, 1<<62)), fmt.Sprintf("%d stores of A and %d of B are in no sum, and arrays were not compared", o.inNoSum[0], o.inNoSum[1]))
+	}
+	return list
+}
+
+// missing says of findings of both sides why nothing passes with them: what a kernel computes that reads out of bounds is
 // no measure, and of a finding of one side it is not known whether the other has it.
-func (r *Result) missingFindings() (list []verdict.Missing) {
-	for _, f := range r.findings.document()[len(r.findings.order):] {
+func (f *findings) missing() (list []verdict.Missing) {
+	for _, f := range f.document()[len(f.order):] {
 		if f.Both {
 			list = append(list, verdict.Missing{What: "defined results", Why: "both runs have findings: " + f.sentence()})
 		} else {
@@ -157,13 +168,12 @@ func (r *Result) missingFindings() (list []verdict.Missing) {
 	return list
 }
 
-// missingWhole says which parts were not compared at all.
-func (r *Result) missingWhole(c *Coverage, lacks func(what, why string)) {
+// missing says which parts were not compared at all. nothing: neither recording holds an event; rests: "the same" needs what the kernel wrote.
+func (c *Coverage) missing(opt *Options, nothing, rests bool, lacks func(what, why string)) {
 	flow := c.ControlFlow.Agrees != AgreementUnknown && c.ControlFlow.EventsA+c.ControlFlow.EventsB > 0
 	outputs := c.Outputs.Agrees != AgreementUnknown
 	looked := c.Outputs.By == byDigest || c.Outputs.By == byContents
 	wrote := looked && c.Outputs.Stores+c.Outputs.Arrays > 0 // and a tolerance lacks contents
-	nothing := r.held[0].events+r.held[1].events == 0
 	switch {
 	case wrote && !outputs:
 	case !flow && !outputs && nothing && looked:
@@ -172,20 +182,19 @@ func (r *Result) missingWhole(c *Coverage, lacks func(what, why string)) {
 		lacks("events and outputs", "neither recording holds an event, nor what the kernel wrote")
 	case !flow && !outputs:
 		lacks("events", "what the recordings hold cannot be compared: one holds hashes, or both hold counts only")
-	case !outputs && looked && r.requires(AspectOutputs):
+	case !outputs && looked && opt.requires(AspectOutputs):
 		lacks("stores", "no store and no array of either run was seen: what the kernel computes was not compared (--require control-flow compares its way alone)")
-	case !outputs && c.Outputs.By == byNothing && r.restsOnOutputs():
+	case !outputs && c.Outputs.By == byNothing && rests:
 		lacks("stores", "what the kernel wrote was not recorded on both sides: no store and no array was compared (--require control-flow compares its way alone)")
-	case !outputs && !r.requires(AspectControlFlow) && r.requires(AspectOutputs):
+	case !outputs && !opt.requires(AspectControlFlow) && opt.requires(AspectOutputs):
 		lacks("outputs", "what the kernel wrote was not recorded on both sides, or it wrote nothing")
 	}
 }
 
 // missingLosses are the losses that could have changed the answer: those of a recording without its end, and events where outputs do not
 // tell that the results are the same.
-func (r *Result) missingLosses(c *Coverage) (list []verdict.Missing) {
-	outputs := r.requires(AspectOutputs) && (c.Outputs.Agrees == Agrees || c.Outputs.Agrees == AgreesInNoise)
-	for side, l := range []*warptrace.Losses{&r.LossesA, &r.LossesB} {
+func missingLosses(losses [2]*warptrace.Losses, outputs bool) (list []verdict.Missing) {
+	for side, l := range losses {
 		name := [2]string{"A", "B"}[side]
 		switch {
 		case l.Truncated:
@@ -200,66 +209,9 @@ func (r *Result) missingLosses(c *Coverage) (list []verdict.Missing) {
 	return list
 }
 
-// countedByKind counts the divergences that count against the threshold, by kind: neither noise nor accepted, and of an aspect that
-// must agree. Differences of the way count where outputs alone must agree, too, when outputs were not recorded.
-func (r *Result) countedByKind() map[string]int64 {
-	counts := make(map[string]int64)
-	for k, n := range r.Stats.ByKind {
-		if n > 0 && r.rowMatters(RowKind(k)) {
-			counts[rowKindNames[k]] = n
-		}
-	}
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		if r.lists(row) && !r.counts(row) && r.rowMatters(row.Kind) {
-			counts[row.Kind.String()]--
-		}
-	}
-	if r.Options.IgnoreActiveMask { // also those that were not kept
-		delete(counts, KindActiveMask)
-	}
-	if n := r.Stats.Unlocated; n > 0 && r.rowMatters(RowBranch) {
-		counts[kindUnlocated] = n
-	}
-	_, others := r.outputCounts()
-	maps.Copy(counts, others)
-	return counts
-}
-
-// kindUnlocated is under what countedByKind has warps that differ by their hash.
-const kindUnlocated = "unlocated"
-
-// rowMatters reports whether rows of a kind count.
-func (r *Result) rowMatters(k RowKind) bool {
-	aspect := AspectControlFlow
-	if k == RowValue {
-		aspect = AspectValues
-	}
-	return r.requires(aspect) || r.requires(AspectOutputs) && r.outputs.agrees() == AgreementUnknown
-}
-
-// rowTotal counts divergences of events, and warps that differ by their hash.
-func (r *Result) rowTotal() int64 {
-	total := r.Stats.Unlocated
-	for _, n := range r.Stats.ByKind {
-		total += n
-	}
-	return total
-}
-
-// rowNoise counts the rows that are noise.
-func (r *Result) rowNoise() (noise int64) {
-	for k := range r.Rows {
-		if row := &r.Rows[k]; row.Noise && r.lists(row) {
-			noise++
-		}
-	}
-	return noise
-}
-
 // verdict is the result in one sentence, with what was compared and what limits it.
 func (r *Result) verdict(v *Judgement) string {
-	limits := r.limits()
+	limits := limitsOf(&r.LossesA, &r.LossesB, &r.Stats)
 	within := ""
 	if e := v.coverage.Outputs.LargestError; e != nil && v.coverage.Outputs.Agrees != Differs {
 		within = fmt.Sprintf("; largest error within the tolerance: %.3g (relative %.3g), %s[%d]: %s in A, %s in B", e.Absolute, e.Relative, e.Array, e.Element, e.ValueA, e.ValueB)
@@ -282,7 +234,7 @@ func (r *Result) verdict(v *Judgement) string {
 	}
 	switch {
 	case v.Total > 0 && v.rows == 0 && r.outputs != nil:
-		return "the recordings are the same but for noise: equal runs differ in " + inWords(r.noisyNames()) + ", too" + compared
+		return "the recordings are the same but for noise: equal runs differ in " + inWords(r.outputs.noisyNames()) + ", too" + compared
 	case v.Total > 0:
 		return fmt.Sprintf("all %s are noise: equal runs show them too", counted(v.Total, "divergence")) + compared
 	case r.Stats.ReorderedRows > 0:
@@ -309,7 +261,7 @@ func (r *Result) way(v *Judgement) string {
 	}
 	text := "something else was stored on the way"
 	if c := r.outputs.firstChange(-1); c != nil {
-		text += r.storedBy(&FirstOutput{Store: r.placeOfChange(c)})
+		text += r.outputs.storedBy(&FirstOutput{Store: c.place(r.Sites)})
 	}
 	return text
 }
@@ -330,7 +282,7 @@ func (r *Result) diverges(v *Judgement) string {
 		parts = append(parts, text)
 	}
 	if v.coverage.Outputs.Agrees == Differs {
-		if text := r.outputSentence(); text != "" {
+		if text := r.outputs.sentence(); text != "" {
 			parts = append(parts, text)
 		}
 	}
@@ -376,8 +328,8 @@ func droppedShare(l *warptrace.Losses) string {
 	return fmt.Sprintf("%.2g %%", percent)
 }
 
-// limits says what was not recorded, "" when everything was.
-func (r *Result) limits() string {
+// limitsOf says what was not recorded, "" when everything was.
+func limitsOf(a, b *warptrace.Losses, stats *Stats) string {
 	var parts []string
 	add := func(side string, l *warptrace.Losses, fewer int64) {
 		if l.Dropped > 0 {
@@ -394,7 +346,7 @@ func (r *Result) limits() string {
 			parts = append(parts, part)
 		}
 	}
-	add("A", &r.LossesA, r.Stats.WarpsB-r.Stats.WarpsA)
-	add("B", &r.LossesB, r.Stats.WarpsA-r.Stats.WarpsB)
+	add("A", a, stats.WarpsB-stats.WarpsA)
+	add("B", b, stats.WarpsA-stats.WarpsB)
 	return strings.Join(parts, ", ")
 }

@@ -20,7 +20,7 @@ type warpDiff struct {
 	around    []pairSeen     // events around the first row
 	kinds     [][2]site.Kind // of the events of rows
 	lost      bool           // an end is missing on a side that lost events
-	unlocated bool           // nothing but a hash differs
+	unlocated bool           // nothing but a hash differs, or how many events there were
 	approx    bool           // the script is not proven minimal
 	reordered bool           // every lane did the same
 	moved     bool           // that is so because code of the other build moved
@@ -77,14 +77,23 @@ func (w *worker) compare(warp uint64, near bool) (d *warpDiff, ok bool) {
 			}
 		}
 	}
-	if len(w.rows) == 0 && !lost && al.minimal {
+	unlocated := len(w.rows) == 0 && w.otherCount()
+	if len(w.rows) == 0 && !lost && !unlocated && al.minimal {
 		return nil, true
 	}
-	d = &warpDiff{warp: warp, approx: !al.minimal, lost: lost}
+	d = &warpDiff{warp: warp, approx: !al.minimal, lost: lost, unlocated: unlocated}
 	if len(w.rows) > 0 {
 		w.finish(d, al)
 	}
 	return d, true
+}
+
+// otherCount reports whether the warps passed another number of events, where some of them are not in the recordings: what is there can be the
+// same, and the warps did something else. Nothing is said where a side was not asked for some kind of event, or somebody leaves sites out.
+func (w *worker) otherCount() bool {
+	a, b := &w.pair.a.info, &w.pair.b.info
+	lossy := a.Total > uint64(a.Events) || b.Total > uint64(b.Events)
+	return lossy && a.Total != b.Total && !w.filter.active && len(w.oneSided[0])+len(w.oneSided[1]) == 0
 }
 
 // rowsOf makes the rows of an alignment, whose gaps are moved to where they belong, and reports whether an end was lost.

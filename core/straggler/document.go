@@ -67,7 +67,7 @@ type RankCost struct {
 	Host       string  `json:"host"`
 	Device     string  `json:"device"` // as "GPU 3"; "" where the trace does not say it
 	Blamed     bool    `json:"blamed"`
-	CostNS     int64   `json:"cost_ns"`        // by how much later than the others it was, where nobody else was waited for, as far as it took longer than usual itself
+	CostNS     int64   `json:"cost_ns"`        // the part of its late arrival that its own slower work explains, where nobody else was waited for
 	GainNS     int64   `json:"gain_ns"`        // by how much earlier operations would have begun that waited for it, were it as fast as usual
 	ReplayNS   *int64  `json:"replay_gain_ns"` // by how much shorter the whole job would have been, replayed with this rank as fast as the median; null: it cost too little
 	Share      float64 `json:"share"`          // of the job that the cost is
@@ -214,7 +214,7 @@ type Picture struct {
 	ToNS         int64        `json:"to_ns"`
 	Operations   []string     `json:"operations"`
 	Rows         []PictureRow `json:"rows"`
-	Chain        []PictureHop `json:"chain"`          // of what nobody waited for, in time: on it lies all that the step took
+	Chain        []PictureHop `json:"chain"`          // the critical path of the step, in time
 	RanksLeftOut int          `json:"ranks_left_out"` // that are more than fit
 	SpansLeftOut int          `json:"spans_left_out"` // likewise, of the ranks that are there: the last ones
 }

@@ -1,7 +1,7 @@
 // Package straggler says who was late at operations that ranks execute together, by how much, and what it cost.
 //
 // It is told who entered and left which operation when, on one clock with a bound, and who had to wait for whom. It divides the time of
-// each operation, follows the chain of what nobody waited for back to its beginning, and compares what lies on it with what the others needed for
+// each operation, follows the critical path back to its beginning, and compares what lies on it with what the others needed for
 // the same. It reads no trace and knows no clock; docs/concepts/stragglers.md has the definitions, and what cannot be known.
 package straggler
 

@@ -18,7 +18,7 @@ const (
 	// noiseShare and noiseTimes say what is noise: so many times what this share of the operations of a class lose at most. Of exponential times one in 3,000
 	// is beyond, of log-normal ones with a sigma of 1 one in 150, and these are of no account for a run.
 	noiseShare = 0.8
-	noiseTimes = 5
+	noiseTimes = 5 // times what that share of the operations lose at most, beyond which a loss is no noise
 	// noiseWindows is into how many parts in time the operations of a class are divided: a part that is bad throughout shall not pass for noise, so a quiet
 	// one counts.
 	noiseWindows = 6
@@ -217,8 +217,8 @@ func (l *losses) beyond(late *lateness, times int64) int64 {
 
 // Of a single loss, however large, chance gives all to one. So somebody is to blame for mostOfAll of what all lost beyond noise, too, as far as it is farBeyond.
 const (
-	mostOfAll = 0.5
-	farBeyond = 2 // times the noise
+	mostOfAll = 0.5 // of what all lost beyond noise
+	farBeyond = 2   // times the noise
 )
 
 // costly says of each of several, ranks or links, whether what it lost beyond noise is its fault, however rare it was: it is LostShare of the job, and

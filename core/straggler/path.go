@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// lateness is a place of the chain that nobody waited for: a rank that the others waited for at an operation, because it took longer than usual
+// lateness is a place on the critical path: a rank that the others waited for at an operation, because it took longer than usual
 // before it, or an operation that took longer than usual when all were there.
 type lateness struct {
 	event    int32 // of the rank that was late, or that left the operation last
 	op       int32
 	transfer bool
-	costNS   int64 // by how much it was later than the middle one of the others, as far as it took longer than usual itself
+	costNS   int64 // the part of its late arrival, against the median of the others, that its own slower work explains
 	gainNS   int64 // by how much the operation would have begun earlier, were it as fast as usual
 	handed   bool  // more than half of the lateness came from elsewhere: that the rank is on the chain is not its own doing
 	work     int32 // what took longer than usual, place in Job.Names; -1 unknown
@@ -21,7 +21,7 @@ type lateness struct {
 // hop is a piece of the chain, by places in Job.Events: what its rank had left before, what was entered then and waited for, and what was left.
 type hop struct{ before, entered, left int32 }
 
-// walk follows the chain of what nobody waited for from the end of the job to its beginning: from the rank that leaves last to the one that it
+// walk follows the critical path from the end of the job to its beginning: from the rank that leaves last to the one that it
 // waited for, to what that one did before, and so on.
 func (j *Job) walk(gate []passage, before []int32, m *measures, usual map[string]int64) (out []lateness, chain []hop) {
 	if len(j.Events) == 0 {

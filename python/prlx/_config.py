@@ -178,6 +178,7 @@ OTHER_VARIABLES = frozenset(
         "PRLX_NCCL_BENCH_DIR",
         "PRLX_CUDA_DEVICE",
         "PRLX_CUDA_LOG",
+        "PRLX_CUDA_PROGRAMS",
         "PRLX_NCCL_RANKS",
         "PRLX_NCCL_TIMES",
         "PRLX_NCCL_REPORT",

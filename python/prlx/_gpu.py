@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,84 @@ class Driver(Cuda):
         self.capability = (major.value, minor.value)
         self.version = version.value
 
+    @contextlib.contextmanager
+    def loaded(self, text: bytes, name: str, shared_bytes: int = 0) -> Iterator[ctypes.c_void_p]:
+        """A kernel of a PTX text, for the block.
+
+        Raises
+        ------
+        DriverError
+            The driver does not take the text.
+        """
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        self.call("cuModuleLoadData", ctypes.byref(module), text + b"\0")
+        try:
+            self.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
+            if shared_bytes > _STATIC_SHARED_BYTES:
+                self.call("cuFuncSetAttribute", function, _MOST_SHARED, shared_bytes)
+            yield function
+        finally:
+            self.library.cuModuleUnload(module)
+
+    def place(self, array: Any) -> int:
+        """A copy of a NumPy array on the GPU."""
+        at = self.allocate(max(array.nbytes, 1))
+        source = ctypes.c_void_p(array.ctypes.data)
+        self.call("cuMemcpyHtoD_v2", ctypes.c_uint64(at), source, ctypes.c_size_t(array.nbytes))
+        return at
+
+    def bring(self, array: Any, at: int) -> None:
+        """Copy what is on the GPU to a NumPy array."""
+        to = ctypes.c_void_p(array.ctypes.data)
+        self.call("cuMemcpyDtoH_v2", to, ctypes.c_uint64(at), ctypes.c_size_t(array.nbytes))
+
+    def begin(
+        self,
+        function: ctypes.c_void_p,
+        grid: Sequence[int],
+        block: Sequence[int],
+        values: Sequence[int | None],
+        shared_bytes: int,
+    ) -> None:
+        """Launch a kernel and wait for it; ``values`` are the bits of each parameter."""
+        self._launch(function, grid, block, values, shared_bytes)
+        self.call("cuCtxSynchronize")
+
+    def timed(
+        self,
+        function: ctypes.c_void_p,
+        grid: Sequence[int],
+        block: Sequence[int],
+        values: Sequence[int | None],
+        shared_bytes: int,
+    ) -> float:
+        """How long a launch takes by events of the GPU, ms."""
+        before, after, ms = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_float()
+        for event in (before, after):
+            self.call("cuEventCreate", ctypes.byref(event), 0)
+        try:
+            self.call("cuEventRecord", before, None)
+            self._launch(function, grid, block, values, shared_bytes)
+            self.call("cuEventRecord", after, None)
+            self.call("cuCtxSynchronize")
+            self.call("cuEventElapsedTime", ctypes.byref(ms), before, after)
+        finally:
+            for event in (before, after):
+                self.library.cuEventDestroy_v2(event)
+        return ms.value
+
+    def _launch(
+        self,
+        function: ctypes.c_void_p,
+        grid: Sequence[int],
+        block: Sequence[int],
+        values: Sequence[int | None],
+        shared_bytes: int,
+    ) -> None:
+        given = [ctypes.c_uint64(value or 0) for value in values]
+        pointers = (ctypes.c_void_p * len(given))(*(ctypes.addressof(value) for value in given))
+        self.call("cuLaunchKernel", function, *grid, *block, shared_bytes, None, pointers, None)
+
     def launch(
         self,
         text: bytes,
@@ -81,29 +160,18 @@ class Driver(Cuda):
         DriverError
             The driver does not take the text, or the kernel failed.
         """
-        module, function = ctypes.c_void_p(), ctypes.c_void_p()
-        self.call("cuModuleLoadData", ctypes.byref(module), text + b"\0")
-        there: dict[int, ctypes.c_uint64] = {}
-        try:
-            self.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
-            if shared_bytes > _STATIC_SHARED_BYTES:
-                self.call("cuFuncSetAttribute", function, _MOST_SHARED, shared_bytes)
-            for address, array in arrays.items():
-                pointer = ctypes.c_uint64()
-                self.call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(array.nbytes, 1)))
-                there[address] = pointer
-                self.call("cuMemcpyHtoD_v2", pointer, ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes))
-            given = [there[value] if value in there else ctypes.c_uint64(value or 0) for value in values]
-            pointers = (ctypes.c_void_p * len(given))(*(ctypes.addressof(value) for value in given))
-            self.call("cuLaunchKernel", function, *grid, *block, shared_bytes, None, pointers, None)
-            self.call("cuCtxSynchronize")
-            for address, array in arrays.items():
-                size = ctypes.c_size_t(array.nbytes)
-                self.call("cuMemcpyDtoH_v2", ctypes.c_void_p(array.ctypes.data), there[address], size)
-        finally:
-            for pointer in there.values():
-                self.library.cuMemFree_v2(pointer)
-            self.library.cuModuleUnload(module)
+        there: dict[int, int] = {}
+        with self.loaded(text, name, shared_bytes) as function:
+            try:
+                for address, array in arrays.items():
+                    there[address] = self.place(array)
+                moved = [value if value is None else there.get(value, value) for value in values]
+                self.begin(function, grid, block, moved, shared_bytes)
+                for address, array in arrays.items():
+                    self.bring(array, there[address])
+            finally:
+                for at in there.values():
+                    self.free(at)
 
 
 def describe() -> dict[str, Any]:

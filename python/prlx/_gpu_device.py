@@ -231,7 +231,7 @@ class Gpu:
         del asked["path"]
         if asked.pop("sources"):
             asked["texts"] = kernel.texts()
-        request = {**_request(kernel, grid, kernel.parameters(args)), "record": asked}
+        request = {**launch_request(kernel, grid, kernel.parameters(args)), "record": asked}
         with self._lock:
             header = self._header(request)
             while len(self._prepared) >= _MOST_HEADERS:
@@ -288,8 +288,8 @@ def _first_line(error: BaseException) -> str:
 _PLAIN = (int, float, bool, str, type(None))
 
 
-def _request(kernel: Kernel, grid: tuple[int, int, int], parameters: Sequence[Parameter]) -> dict[str, Any]:
-    """A launch as the operations on arenas take it."""
+def launch_request(kernel: Any, grid: tuple[int, int, int], parameters: Sequence[Parameter]) -> dict[str, Any]:
+    """A launch as the operations on arenas take it; ``kernel`` has what ``hooks.nvidia.Kernel`` has."""
     return {
         "kernel": kernel.name,
         "grid": (grid[0] * kernel.cluster, grid[1], grid[2]),

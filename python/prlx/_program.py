@@ -36,8 +36,11 @@ cp "$in" "$out" && printf '\\0' >> "$out"
 """
 
 
-def environment(folder: Path, base: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a program that is to find the simulator's driver; ``folder`` gets what it needs beside."""
+def environment(folder: Path, base: Mapping[str, str], run: Path | None = None) -> dict[str, str]:
+    """The environment of a program that is to find the simulator's driver; ``folder`` gets what it needs beside.
+
+    ``run`` is a file with what devices are told of the run that they are part of.
+    """
     assembler = folder / "ptxas"
     assembler.write_text(_ASSEMBLER)
     assembler.chmod(0o755)
@@ -48,7 +51,9 @@ def environment(folder: Path, base: Mapping[str, str]) -> dict[str, str]:
         "TRITON_LIBCUDA_PATH": str(DRIVER),
         "TRITON_PTXAS_PATH": str(assembler),
         "TRITON_PTXAS_BLACKWELL_PATH": str(assembler),
-        "PRLX_CUDA_DEVICE": "\n".join([sys.executable, "-m", "prlx._device"]),
+        "PRLX_CUDA_DEVICE": "\n".join(
+            [sys.executable, "-m", "prlx._device", *(["--run", str(run)] if run is not None else [])]
+        ),
     }
 
 
@@ -76,16 +81,16 @@ def driver() -> dict[str, Any]:
     return found
 
 
-def run_program(command: Sequence[str]) -> int:
+def run_program(command: Sequence[str], *, run: Path | None = None, stdout: int | None = None) -> int:
     """Run a program on the simulator's driver and return its exit code, 128 more than the signal that ended it."""
     with tempfile.TemporaryDirectory(prefix="prlx-simulate-") as folder:
-        return run_command(command, environment(Path(folder), os.environ))
+        return run_command(command, environment(Path(folder), os.environ, run), stdout)
 
 
-def run_command(command: Sequence[str], environ: Mapping[str, str]) -> int:
+def run_command(command: Sequence[str], environ: Mapping[str, str], stdout: int | None = None) -> int:
     """Run a program and return its exit code, 128 more than the signal that ended it."""
     try:
-        child = subprocess.Popen(list(command), env=dict(environ))
+        child = subprocess.Popen(list(command), env=dict(environ), stdout=stdout)
     except OSError as error:
         raise FileAccessError(f"cannot be run: {error.strerror}", path=str(command[0])) from error
     while True:

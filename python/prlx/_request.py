@@ -42,7 +42,7 @@ def seen_from(path: str, here: str) -> str:
 
 
 def absolute_or_none(path: Path | None) -> str | None:
-    """``absolute``, with nothing for nothing."""
+    """``absolute``; ``None`` stays ``None``."""
     return None if path is None else absolute(path)
 
 

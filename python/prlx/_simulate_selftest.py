@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from . import _request
 from ._errors import FileAccessError, PrlxError
 from ._gpu import Driver, NoDeviceError
+from ._gpu_recorded import recorded_rows
 from ._microkernels import BLOCK, THREADS, Microkernel, microkernels
 from ._result import Card
 from ._simulate_ptx import simulate_ptx
@@ -48,13 +49,13 @@ class SelftestSimulator(Judged):
 
     Examples
     --------
-    >>> prlx.selftest_simulator().outcome in ("passed", "failed", "not run")
+    >>> prlx.selftest_simulator().outcome in ("passed", "failed", "incomplete", "not run")
     True
     """
 
     @property
     def outcome(self) -> str:
-        """``passed``, ``failed``, or ``not run`` where there is no GPU: then nothing was compared."""
+        """``passed``; ``failed``; ``incomplete``: what ran passed, and Triton is not there; ``not run``: there is no GPU."""
         return str(self.document["outcome"])
 
     @property
@@ -77,10 +78,12 @@ class SelftestSimulator(Judged):
 
 
 def selftest_simulator(*, output: AnyPath | None = None, overwrite: bool = False) -> SelftestSimulator:
-    """Run small kernels on a GPU and on the simulator, and compare what they write.
+    """Run small kernels on a GPU and on the simulator, and compare what they write and what they record.
 
-    Only the GPU's driver is needed: neither Triton nor torch, and no toolkit. Without a GPU the kernels run on the simulator
-    alone, which shows that they can, and the outcome is ``not run``.
+    Only the GPU's driver is needed: no torch, and no toolkit. Where Triton is installed, twelve kernels run clean and while
+    they record, in three modes: what they write must be the same bits, and what each lane did what it does on the simulator.
+    It takes less than a minute. Without a GPU the kernels run on the simulator alone, which shows that they can, and the
+    outcome is ``not run``.
 
     Parameters
     ----------
@@ -92,7 +95,8 @@ def selftest_simulator(*, output: AnyPath | None = None, overwrite: bool = False
     Returns
     -------
     SelftestSimulator
-        The verdict, in ``outcome`` and ``sentence``, and for each kernel how many of its results differ.
+        The verdict, in ``outcome`` and ``sentence``, for each kernel how many of its results differ, and for each that recorded
+        how many times slower it was, by mode.
 
     Raises
     ------
@@ -109,18 +113,20 @@ def selftest_simulator(*, output: AnyPath | None = None, overwrite: bool = False
         raise FileAccessError(f"{target} exists", path=str(target), hint="name another, or overwrite it")
     driver, missing = _driver()
     rows = [_compared(kernel, driver) for kernel in microkernels()]
-    problems = [f"{row['name']}: {row['problem']}" for row in rows if row["problem"]]
-    outcome = "failed" if problems else "not run" if driver is None else "passed"
+    recorded, lacking = recorded_rows(driver)
+    problems = [f"{row['name']}: {row['problem']}" for row in (*rows, *recorded) if row["problem"]]
+    outcome = "failed" if problems else "not run" if driver is None else "incomplete" if lacking else "passed"
     document = {
         "schema": "prlx.simulate-selftest/1",
         "outcome": outcome,
-        "conclusion": _conclude(rows, problems, missing),
-        "sentence": f"{outcome}: {_looked_at(rows, driver, missing)}",
+        "conclusion": _conclude(rows, recorded, problems, missing, lacking),
+        "sentence": f"{outcome}: {_looked_at(rows, driver, missing)}; {_recorded(recorded, lacking)}",
         "problems": problems,
         "gpu": None
         if driver is None
         else {"name": driver.name, "capability": list(driver.capability), "cuda": driver.version},
         "kernels": rows,
+        "recorded": recorded,
         "machine": {"system": platform.platform(), "python": platform.python_version(), "prlx": __version__},
     }
     if target is not None:
@@ -139,12 +145,17 @@ def _driver() -> tuple[Driver | None, str]:
     return driver, ""
 
 
-def _conclude(rows: list[dict[str, Any]], problems: list[str], missing: str) -> dict[str, Any]:
+def _conclude(
+    rows: list[dict[str, Any]], recorded: list[dict[str, Any]], problems: list[str], missing: str, lacking: str
+) -> dict[str, Any]:
     """Whether a GPU does what the simulator says; that the simulator alone can run the kernels is no answer."""
     evidence = Evidence()
     evidence.looked("kernels on a GPU", 0 if missing else len(rows), of=len(rows))
+    evidence.looked("kernels that record on a GPU", 0 if missing else len(recorded), of=len(recorded))
     if missing:
         evidence.missed("what a GPU computes", missing)
+    if lacking:
+        evidence.missed("what kernels of Triton record", lacking)
     return evidence.check(bool(problems), "; ".join(problems[:3]) or "nothing differs")
 
 
@@ -158,6 +169,13 @@ def _looked_at(rows: list[dict[str, Any]], driver: Driver | None, missing: str) 
         f"{driver.name}: {same} of {plural(exact, 'kernel')} write the same bits as the simulator; of {near} with approximate "
         f"instructions, {near - sum(bool(row['problem']) for row in rows if row['ulps_allowed'])} are as near as allowed"
     )
+
+
+def _recorded(rows: list[dict[str, Any]], lacking: str) -> str:
+    if lacking:
+        return f"none recorded, {lacking}"
+    right = sum(not row["problem"] for row in rows)
+    return f"{right} of {plural(len(rows), 'kernel')} of Triton record what they record on the simulator"
 
 
 def _inputs(kernel: Microkernel) -> list[Any]:

@@ -14,10 +14,10 @@ from ._stops import Stop
 from ._units import format_bytes, format_count, plural
 
 
-def render(document: Mapping[str, Any], look: Look, *, lines: int = 10) -> Iterator[str]:
-    """The lines of a document ``prlx.simulate/1``."""
+def render(document: Mapping[str, Any], look: Look, *, lines: int = 10, noun: str = "script") -> Iterator[str]:
+    """The lines of a document ``prlx.simulate/1``; ``noun`` is what ran."""
     found, status = len(document["findings"]), document["exit_status"]
-    ended = f"the script ended with exit code {status}"
+    ended = f"the {noun} ended with exit code {status}"
     verdict = plural(found, "finding") if found else f"no finding before {ended}" if status else "no finding"
     if not document["launches"]:
         verdict = "nothing was checked"
@@ -32,7 +32,8 @@ def render(document: Mapping[str, Any], look: Look, *, lines: int = 10) -> Itera
             yield f"  not looked at: {clean(row['what'])}, {clean(row['why'])}"
     if not document["launches"]:
         yield from _refused(document, look)
-        yield f"  {ended} before its first launch" if status else "  the script launched no Triton kernel"
+        kernels = "kernel" if noun == "program" else "Triton kernel"
+        yield f"  {ended} before its first launch" if status else f"  the {noun} launched no {kernels}"
         return
     yield ""
     rows = [

@@ -69,8 +69,9 @@ class Fidelity:
 class Run:
     """Adds up launches by kernel, so that a program of many launches makes a small document."""
 
-    def __init__(self, script: str) -> None:
+    def __init__(self, script: str, *, noun: str = "script") -> None:
         self._script = script
+        self._noun = noun
         self._launches = 0
         self._kernels: dict[str, dict[str, Any]] = {}
         self._findings: dict[tuple[str, str, str, int, str], dict[str, Any]] = {}
@@ -201,7 +202,7 @@ class Run:
         for what, why in self._open:
             evidence.missed(what, why)
         if status:
-            evidence.missed("what the script does later", f"it ended with exit code {status}")
+            evidence.missed(f"what the {self._noun} does later", f"it ended with exit code {status}")
         found = len(self._findings) + self._more
         return evidence.check(found > 0, plural(found, "finding") if found else "no finding")
 

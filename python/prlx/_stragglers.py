@@ -42,8 +42,7 @@ class RankCost(Brief):
     blamed
         It cost more than chance explains.
     cost_ns
-        By how much later than the others it entered operations that nobody else was waited for, as far as it took longer than
-        usual itself; ns.
+        The part of its late arrival that its own slower work explains, where nobody else was waited for; ns.
     gain_ns
         By how much earlier operations would have begun that waited for it, were it as fast as usual; ns.
     replay_gain_ns

@@ -100,7 +100,8 @@ class Target:
         """The number of the one launch that is recorded; None for all."""
         self._met = 0  # launches that the filter let through
         self._wanted = wanted(filter)
-        self._request = {"mode": mode, "overwrite": overwrite or not self.is_file, **extras}
+        self.request = {"mode": mode, "overwrite": overwrite or not self.is_file, **extras}
+        """What the core shall record of each launch, but for its file."""
         self._owner = os.getpid()
         self._folder = f"{self.path}{os.sep}"
         self._prepare(overwrite)
@@ -152,7 +153,7 @@ class Target:
             beside(self.path).unlink(missing_ok=True)  # those of an earlier recording; a directory has none any more
         else:
             path = f"{self._folder}{number:04d}_{_UNSAFE.sub('_', kernel)[:80]}.prlx"
-        request = {**self._request, "path": path, "texts_beside": not self.is_file}
+        request = {**self.request, "path": path, "texts_beside": not self.is_file}
         return number, request | ({"places": self._wanted.within(functions)} if places else {})
 
     def end(self, number: int, row: Mapping[str, Any] | None) -> None:

@@ -51,7 +51,7 @@ API CUresult cuInit(unsigned asked) {
 
 API CUresult cuDriverGetVersion(int *version) {
   if (!version) return CUDA_ERROR_INVALID_VALUE;
-  *version = 13000;
+  *version = 13050; /* runtimes refuse an older one */
   return CUDA_SUCCESS;
 }
 
@@ -123,7 +123,7 @@ API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
   case 97: *value = (int)gpu.shared; break;
   case 106: *value = gpu.blocks_at_once; break;
   case 111: *value = (int)gpu.reserved; break;
-  case 15: case 31: case 40: case 41: case 78: case 79: case 80: case 83: case 88: case 89: case 95: case 102: case 115: *value = attribute != 88; break; /* overlap, kernels at once, unified addresses, managed memory, pools */
+  case 15: case 19: case 31: case 40: case 41: case 78: case 79: case 80: case 83: case 88: case 89: case 95: case 102: case 115: *value = attribute != 88; break; /* overlap, pinned memory seen, kernels at once, unified addresses, managed memory, pools */
   default: *value = 0;
   }
   return CUDA_SUCCESS;
@@ -189,6 +189,15 @@ API CUresult cuCtxCreate_v2(CUcontext *context, unsigned f, CUdevice device) {
   (void)f;
   CUresult code = cuDevicePrimaryCtxRetain(context, device);
   return code ? code : cuCtxPushCurrent_v2(*context);
+}
+API CUresult cuCtxCreate_v3(CUcontext *context, void *affinity, int n, unsigned f, CUdevice device) {
+  if (affinity && n > 0) return failed(CUDA_ERROR_NOT_SUPPORTED, "cuCtxCreate: a context has the whole device");
+  return cuCtxCreate_v2(context, f, device);
+}
+API CUresult cuCtxCreate_v4(CUcontext *context, void *parameters, unsigned f, CUdevice device) {
+  static const char nothing[24]; /* where a part of the device would be described */
+  if (parameters && memcmp(parameters, nothing, sizeof nothing) != 0) return failed(CUDA_ERROR_NOT_SUPPORTED, "cuCtxCreate: a context has the whole device");
+  return cuCtxCreate_v2(context, f, device);
 }
 API CUresult cuCtxDestroy_v2(CUcontext context) {
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;

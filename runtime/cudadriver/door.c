@@ -83,6 +83,11 @@ static int begin(void) {
   return pid > 0;
 }
 
+int watched(void) {
+  const char *command = getenv("PRLX_CUDA_DEVICE");
+  return pipe_fd >= 0 && command && strstr(command, "\n--run\n");
+}
+
 int connected(void) {
   if (call || pipe_fd >= 0) return getpid() == owner; /* a forked child has no device: its memory and its pipe are the parent's */
   return begin();

@@ -17,6 +17,8 @@ char *ask(const char *op, const char *format, ...) __attribute__((format(printf,
 char *ask_text(const char *op, const char *request, size_t n);
 /* Opens the door, once; whether there is a device. */
 int connected(void);
+/* Whether somebody gathers what launches do, and says at the end what was found. */
+int watched(void);
 
 /* ---- text.c: JSON, as much as the requests and replies have ---- */
 
@@ -29,6 +31,8 @@ const char *value_of(const char *json, const char *key);
 long long number_of(const char *json, const char *key, long long otherwise);
 /* Copies a string, its escapes resolved; whether it was one. */
 int string_of(const char *value, char *to, size_t room);
+/* Whether what stands behind a key is a string. */
+int is(const char *json, const char *key, const char *string);
 /* Behind a value. */
 const char *after(const char *value);
 
@@ -43,7 +47,8 @@ CUresult refused(char *reply, CUresult code);
 
 extern const uint64_t region_base;
 extern const size_t region_bytes;
-struct allocation { uint64_t at; size_t bytes; int host, live; };
+enum { ORDINARY, PINNED, MANAGED };
+struct allocation { uint64_t at; size_t bytes; int kind, live; };
 /* The allocation that has an address, NULL where none has. The caller holds the lock. */
 struct allocation *allocation_at(uint64_t address);
 /* Tells the device which arrays came and went; whether it knows. The table is the device's number of them. */

@@ -17,10 +17,10 @@ CUresult failed(CUresult code, const char *format, ...) {
 }
 
 CUresult refused(char *reply, CUresult code) {
-  char message[sizeof last.text] = "the device does not answer";
-  if (reply) string_of(value_of(reply + 1, "message"), message, sizeof message);
+  char message[sizeof last.text] = "the device does not answer", hint[300] = "";
+  if (reply) string_of(value_of(reply + 1, "message"), message, sizeof message), string_of(value_of(reply + 1, "hint"), hint, sizeof hint);
   free(reply);
-  return failed(code, "%s", message);
+  return failed(code, "%s%s%s%s", message, *hint ? " (" : "", hint, *hint ? ")" : "");
 }
 
 static const struct { CUresult code; const char *name, *text; } known[] = {

@@ -36,7 +36,8 @@ static CUresult code_of(const char *check) {
   return CUDA_SUCCESS;
 }
 
-/* What the findings of a launch are to its caller: accesses that a GPU faults on are its error, anything else is told. */
+/* What the findings of a launch are to its caller: accesses that a GPU faults on are its error, anything else is told, unless somebody does that at
+ * the end. */
 static CUresult found(const char *document) {
   const char *list = value_of(document, "findings");
   char check[64] = "", message[900] = "";
@@ -49,7 +50,7 @@ static CUresult found(const char *document) {
     CUresult code = code_of(check);
     const char *name = strrchr(file, '/');
     if (code) return line > 0 ? failed(code, "%s %s:%lld: %s", check, name ? name + 1 : file, line, message) : failed(code, "%s: %s", check, message);
-    fprintf(stderr, "prlx: %s %s:%lld: %s\n", check, name ? name + 1 : file, line, message);
+    if (!watched()) fprintf(stderr, "prlx: %s %s:%lld: %s\n", check, name ? name + 1 : file, line, message);
   }
   return CUDA_SUCCESS;
 }
@@ -95,12 +96,18 @@ static CUresult launch(struct function *f, const struct shape *s, void **values,
   say(&t, "{\"module\": %lld, \"table\": %lld, \"grid\": [%u, %u, %u], \"block\": [%u, %u, %u], \"cluster\": [%u, %u, %u], \"shared_bytes\": %u, \"counts\": false, \"kernel\": ", f->module->id, table, s->grid[0],
       s->grid[1], s->grid[2], s->block[0], s->block[1], s->block[2], s->cluster[0], s->cluster[1], s->cluster[2], s->shared);
   say_quoted(&t, f->name, strlen(f->name));
+  const char *called = called_of(f);
+  say(&t, ", \"called\": ");
+  say_quoted(&t, called, strlen(called));
   say(&t, ", \"params\": [");
   say_parameters(&t, f, values);
   say(&t, "]}");
   char *reply = t.at ? ask_text("simulate_launch", t.at, t.n) : NULL;
   free(t.at);
-  if (!reply || *reply) return refused(reply, CUDA_ERROR_LAUNCH_FAILED);
+  if (!reply || *reply) {
+    int unsupported = reply && is(reply + 1, "kind", "incompatible"), endless = reply && is(reply + 1, "kind", "limit");
+    return refused(reply, unsupported ? CUDA_ERROR_NOT_SUPPORTED : endless ? CUDA_ERROR_LAUNCH_TIMEOUT : CUDA_ERROR_LAUNCH_FAILED);
+  }
   clock_ns += 200000000 + 1000 * (uint64_t)number_of(reply + 1, "instructions", 0); /* benchmarks repeat what is short */
   printed(reply + 1);
   code = found(reply + 1);

@@ -44,7 +44,7 @@ CUresult reachable(uint64_t address, size_t bytes) {
   return failed(CUDA_ERROR_INVALID_VALUE, "a copy of %zu bytes from or to %#llx, which is not within one allocation", bytes, (unsigned long long)address);
 }
 
-static CUresult allocate(uint64_t *at, size_t bytes, int host) {
+static CUresult allocate(uint64_t *at, size_t bytes, int kind) {
   HOLD;
   if (!at || bytes == 0) return failed(CUDA_ERROR_INVALID_VALUE, "an allocation of %zu bytes", bytes);
   if (!connected()) return CUDA_ERROR_NOT_INITIALIZED;
@@ -55,10 +55,22 @@ static CUresult allocate(uint64_t *at, size_t bytes, int host) {
     if (!moved) return CUDA_ERROR_OUT_OF_MEMORY;
     list = moved, room = more;
   }
-  list[count++] = (struct allocation){top, bytes, host, 1};
+  list[count++] = (struct allocation){top, bytes, kind, 1};
   *at = top;
   top = (top + bytes + gap + aligned - 1) / aligned * aligned;
   live_bytes += bytes;
+  return CUDA_SUCCESS;
+}
+
+/* Notes that the device has to be told that an allocation is gone. */
+static CUresult went(uint64_t at) {
+  if (gone_count == gone_room) {
+    size_t more = gone_room ? 2 * gone_room : 256;
+    uint64_t *moved = realloc(gone, more * sizeof *gone);
+    if (!moved) return CUDA_ERROR_OUT_OF_MEMORY;
+    gone = moved, gone_room = more;
+  }
+  gone[gone_count++] = at;
   return CUDA_SUCCESS;
 }
 
@@ -68,60 +80,61 @@ static CUresult release(uint64_t at) {
   if (at == 0) return CUDA_SUCCESS;
   if (!a || a->at != at) return failed(CUDA_ERROR_INVALID_VALUE, "%#llx is freed, and no allocation begins there%s", (unsigned long long)at, before(at) && before(at)->at == at ? ": it was freed before" : "");
   a->live = 0, live_bytes -= a->bytes;
-  if ((size_t)(a - list) < told) {
-    if (gone_count == gone_room) {
-      size_t more = gone_room ? 2 * gone_room : 256;
-      uint64_t *moved = realloc(gone, more * sizeof *gone);
-      if (!moved) return CUDA_ERROR_OUT_OF_MEMORY;
-      gone = moved, gone_room = more;
-    }
-    gone[gone_count++] = at;
-  }
+  if ((size_t)(a - list) < told && went(at)) return CUDA_ERROR_OUT_OF_MEMORY;
   uint64_t from = (at + 4095) & ~4095ull, to = (at + a->bytes) & ~4095ull; /* whole pages go back; their numbers do not */
   if (to > from && madvise((void *)(uintptr_t)from, to - from, MADV_REMOVE)) madvise((void *)(uintptr_t)from, to - from, MADV_DONTNEED);
   return CUDA_SUCCESS;
 }
 
-CUresult arrays_told(long long *number) {
+/* Of allocations that came and went since the device was told, it learns of this many, so that it knows them when a kernel uses one. */
+enum { short_lived = 256 };
+
+static CUresult change(void) {
   struct text t = {0};
-  if (table && told == count && gone_count == 0) {
-    *number = table;
-    return CUDA_SUCCESS;
-  }
   say(&t, "{\"table\": %lld, \"add\": [", table);
-  int first = 1;
+  size_t removed = gone_count;
+  const char *comma = "";
   for (size_t i = told; i < count; i++) {
-    if (!list[i].live) continue;
-    say(&t, "%s{\"name\": \"allocation %zu\", \"address\": %llu, \"bytes\": %zu}", first ? "" : ", ", i, (unsigned long long)list[i].at, list[i].bytes);
-    first = 0;
+    if (!list[i].live && count - i > short_lived) continue;
+    say(&t, "%s{\"name\": \"allocation %zu\", \"address\": %llu, \"bytes\": %zu}", comma, i, (unsigned long long)list[i].at, list[i].bytes);
+    if (!list[i].live && went(list[i].at)) return CUDA_ERROR_OUT_OF_MEMORY; /* with the next change */
+    comma = ", ";
   }
   say(&t, "], \"remove\": [");
-  for (size_t i = 0; i < gone_count; i++) say(&t, "%s%llu", i ? ", " : "", (unsigned long long)gone[i]);
+  for (size_t i = 0; i < removed; i++) say(&t, "%s%llu", i ? ", " : "", (unsigned long long)gone[i]);
   say(&t, "]}");
   char *reply = t.at ? ask_text("simulate_arrays", t.at, t.n) : NULL;
   free(t.at);
   if (!reply || *reply) return refused(reply, CUDA_ERROR_UNKNOWN);
-  *number = table = number_of(reply + 1, "table", 0);
+  table = number_of(reply + 1, "table", 0);
   free(reply);
-  told = count, gone_count = 0;
+  told = count, gone_count -= removed;
+  memmove(gone, gone + removed, gone_count * sizeof *gone);
   return CUDA_SUCCESS;
 }
 
-API CUresult cuMemAlloc_v2(CUdeviceptr *at, size_t bytes) { return allocate(at, bytes, 0); }
-API CUresult cuMemAlloc(CUdeviceptr *at, size_t bytes) { return allocate(at, bytes, 0); }
-API CUresult cuMemAllocAsync(CUdeviceptr *at, size_t bytes, CUstream stream) { (void)stream; return allocate(at, bytes, 0); }
-API CUresult cuMemAllocManaged(CUdeviceptr *at, size_t bytes, unsigned flags) { (void)flags; return allocate(at, bytes, 0); }
+CUresult arrays_told(long long *number) {
+  CUresult code = CUDA_SUCCESS;
+  while (!code && (!table || told < count || gone_count > 0)) code = change();
+  *number = table;
+  return code;
+}
+
+API CUresult cuMemAlloc_v2(CUdeviceptr *at, size_t bytes) { return allocate(at, bytes, ORDINARY); }
+API CUresult cuMemAlloc(CUdeviceptr *at, size_t bytes) { return allocate(at, bytes, ORDINARY); }
+API CUresult cuMemAllocAsync(CUdeviceptr *at, size_t bytes, CUstream stream) { (void)stream; return allocate(at, bytes, ORDINARY); }
+API CUresult cuMemAllocManaged(CUdeviceptr *at, size_t bytes, unsigned flags) { (void)flags; return allocate(at, bytes, MANAGED); }
 API CUresult cuMemAllocPitch_v2(CUdeviceptr *at, size_t *pitch, size_t width, size_t height, unsigned element) {
   (void)element;
   if (!pitch) return CUDA_ERROR_INVALID_VALUE;
   *pitch = (width + aligned - 1) / aligned * aligned;
-  return allocate(at, *pitch * height, 0);
+  return allocate(at, *pitch * height, ORDINARY);
 }
 API CUresult cuMemFree_v2(CUdeviceptr at) { return release(at); }
 API CUresult cuMemFree(CUdeviceptr at) { return release(at); }
 API CUresult cuMemFreeAsync(CUdeviceptr at, CUstream stream) { (void)stream; return release(at); }
-API CUresult cuMemHostAlloc(void **at, size_t bytes, unsigned flags) { (void)flags; return allocate((uint64_t *)at, bytes, 1); }
-API CUresult cuMemAllocHost_v2(void **at, size_t bytes) { return allocate((uint64_t *)at, bytes, 1); }
+API CUresult cuMemHostAlloc(void **at, size_t bytes, unsigned flags) { (void)flags; return allocate((uint64_t *)at, bytes, PINNED); }
+API CUresult cuMemAllocHost_v2(void **at, size_t bytes) { return allocate((uint64_t *)at, bytes, PINNED); }
 API CUresult cuMemFreeHost(void *at) { return release((uint64_t)(uintptr_t)at); }
 API CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *host, unsigned flags) {
   (void)flags;
@@ -156,9 +169,9 @@ API CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr at) {
   if (!value) return CUDA_ERROR_INVALID_VALUE;
   if (!a) return failed(CUDA_ERROR_INVALID_VALUE, "%#llx is no memory of the device", (unsigned long long)at);
   switch (attribute) {
-  case POINTER_MEMORY_TYPE: *(unsigned *)value = a->host ? MEMORY_HOST : MEMORY_DEVICE; return CUDA_SUCCESS;
+  case POINTER_MEMORY_TYPE: *(unsigned *)value = a->kind == PINNED ? MEMORY_HOST : MEMORY_DEVICE; return CUDA_SUCCESS;
   case POINTER_DEVICE_POINTER: case POINTER_HOST_POINTER: *(uint64_t *)value = at; return CUDA_SUCCESS;
-  case POINTER_IS_MANAGED: *(unsigned *)value = 0; return CUDA_SUCCESS;
+  case POINTER_IS_MANAGED: *(unsigned *)value = a->kind == MANAGED; return CUDA_SUCCESS;
   case POINTER_DEVICE_ORDINAL: *(int *)value = 0; return CUDA_SUCCESS;
   case POINTER_RANGE_START: *(uint64_t *)value = a->at; return CUDA_SUCCESS;
   case POINTER_RANGE_SIZE: *(size_t *)value = a->bytes; return CUDA_SUCCESS;

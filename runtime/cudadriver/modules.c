@@ -15,11 +15,29 @@ static const char *ptx_in(const char *image) {
   return strncmp(s, "//", 2) == 0 || strncmp(s, ".version", 8) == 0 ? image : NULL;
 }
 
+/* The container of device code at an image, or that a program's own description of it leads to; 0 bytes where there is none. docs/formats/fatbinary.md */
+static size_t container_in(const char **image) {
+  enum { head = 16 };
+  uint32_t magic;
+  uint64_t bytes = 0;
+  memcpy(&magic, *image, 4);
+  if (magic == 0x466243b1) memcpy(image, *image + 8, sizeof *image), memcpy(&magic, *image, 4);
+  while (magic == 0xba55ed50) {
+    memcpy(&bytes, *image + 8, 8);
+    if (bytes) return (size_t)bytes + head;
+    *image += head; /* an empty one may come first */
+    memcpy(&magic, *image, 4);
+  }
+  return 0;
+}
+
 static void parameters(struct function *f, const char *signature) {
   const char *list = value_of(signature, "params");
   for (const char *p = list ? list + 1 : ""; *p == '{' && f->n < MOST_PARAMETERS; p = *after(p) == ',' ? after(p) + 1 : "") {
     struct parameter *one = &f->parameters[f->n++];
     string_of(value_of(p, "name"), one->name, sizeof one->name);
+    size_t own = strlen(f->name); /* compilers of C++ number the parameters of a kernel behind its name */
+    if (strncmp(one->name, f->name, own < sizeof one->name - 1 ? own : sizeof one->name - 1) == 0) snprintf(one->name, sizeof one->name, "param_%d", f->n - 1);
     one->bytes = (size_t)number_of(p, "bytes", 8);
   }
   const char *threads = value_of(signature, "threads");
@@ -32,15 +50,17 @@ static void parameters(struct function *f, const char *signature) {
 CUresult module_load(struct module **into, const void *image) {
   HOLD;
   if (!into || !image) return failed(CUDA_ERROR_INVALID_VALUE, "a module at no address");
-  const char *text = ptx_in(image);
-  if (!text) return failed(CUDA_ERROR_NO_BINARY_FOR_GPU, memcmp(image, "\177ELF", 4) == 0 ? "the image is machine code: the simulator runs PTX" : "the image holds no PTX text");
+  const char *code = image, *text = ptx_in(code);
+  size_t contained = text ? 0 : container_in(&code);
+  if (!text && !contained) return failed(CUDA_ERROR_NO_BINARY_FOR_GPU, memcmp(image, "\177ELF", 4) == 0 ? "the image is machine code: the simulator runs PTX" : "the image holds no PTX text");
   struct text t = {0};
-  say(&t, "{\"name\": \"module\", \"signatures\": true, \"ptx\": ");
-  say_quoted(&t, text, strlen(text));
+  say(&t, "{\"name\": \"module\", \"signatures\": true, \"%s\": ", text ? "ptx" : "image");
+  if (text) say_quoted(&t, text, strlen(text));
+  else say_base64(&t, code, contained);
   say(&t, "}");
   char *reply = t.at ? ask_text("simulate_load", t.at, t.n) : NULL;
   free(t.at);
-  if (!reply || *reply) return refused(reply, CUDA_ERROR_INVALID_PTX);
+  if (!reply || *reply) return refused(reply, contained && reply && is(reply + 1, "kind", "incompatible") ? CUDA_ERROR_NO_BINARY_FOR_GPU : CUDA_ERROR_INVALID_PTX);
   struct module *m = calloc(1, sizeof *m);
   if (m) m->id = number_of(reply + 1, "module", 0);
   const char *names = value_of(reply + 1, "kernels"), *signatures = value_of(reply + 1, "signatures");

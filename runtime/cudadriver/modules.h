@@ -8,7 +8,7 @@ struct parameter { char name[64]; size_t bytes; };
 struct function {
   struct module *module;
   struct function *next;
-  char name[1024];
+  char name[1024], called[256]; /* called: what people call it; empty until somebody asks */
   int threads, registers, dynamic_shared, n;
   struct parameter parameters[MOST_PARAMETERS];
 };
@@ -18,6 +18,9 @@ struct module { long long id; struct function *functions; struct variable *varia
  * is copied into it before each launch of the module and out of it afterwards. */
 struct variable { struct variable *next; char name[256]; uint64_t at; size_t bytes; };
 CUresult variables_moved(struct module *m, int into_simulator);
+
+/* What people call a function: of one in C++ the name without its parameters. */
+const char *called_of(struct function *f);
 
 CUresult module_load(struct module **into, const void *image);
 

@@ -1,6 +1,6 @@
 /* Functions by name: what a program asks for and is not there is what an older driver has not, and is said when the program ends. */
 #define _GNU_SOURCE
-#include "driver.h"
+#include "modules.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -21,6 +21,30 @@ static void *named(const char *name) {
   return found ? found : dlsym(self, name);
 }
 
+/* The library of C++ has what demangles; a program in C++ has that library already, if it uses anything of it. The parameters are not a part of what people call a kernel, nor is that it returns nothing. */
+const char *called_of(struct function *f) {
+  if (*f->called) return f->called;
+  char *(*demangle)(const char *, char *, size_t *, int *);
+  *(void **)&demangle = dlsym(RTLD_DEFAULT, "__cxa_demangle");
+  void *library = demangle || strncmp(f->name, "_Z", 2) != 0 ? NULL : dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+  if (library) *(void **)&demangle = dlsym(library, "__cxa_demangle");
+  int status = 1;
+  char *plain = demangle && strncmp(f->name, "_Z", 2) == 0 ? demangle(f->name, NULL, NULL, &status) : NULL, *from = plain;
+  if (plain && status == 0) {
+    char *end = strrchr(plain, ')');
+    for (int depth = 0; end && end > plain; end--) {
+      depth += *end == ')' ? 1 : *end == '(' ? -1 : 0;
+      if (depth == 0) break;
+    }
+    if (end && end > plain) *end = 0;
+    if (strncmp(plain, "void ", 5) == 0) from += 5;
+  }
+  size_t n = strnlen(from ? from : f->name, sizeof f->called - 1);
+  memcpy(f->called, from ? from : f->name, n);
+  free(plain);
+  return f->called;
+}
+
 API CUresult cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags, int *status) {
   (void)version, (void)flags;
   HOLD;
@@ -37,8 +61,11 @@ API CUresult cuGetProcAddress(const char *name, void **function, int version, ui
 
 API CUresult cuGetExportTable(const void **table, const CUuuid *id) {
   (void)id;
+  static int told;
+  HOLD;
   if (table) *table = NULL;
-  return failed(CUDA_ERROR_NOT_FOUND, "the simulator has no tables that are not documented: link the program with the dynamic runtime (-cudart shared)");
+  if (!told++) fprintf(stderr, "prlx: the program has a CUDA runtime of its own, which needs what NVIDIA does not document of a driver: link it with nvcc -cudart shared\n");
+  return failed(CUDA_ERROR_NOT_FOUND, "the simulator has no tables that are not documented: link the program with the dynamic runtime (nvcc -cudart shared)");
 }
 
 __attribute__((destructor)) static void end(void) {

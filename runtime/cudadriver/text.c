@@ -121,3 +121,8 @@ int string_of(const char *value, char *to, size_t bytes) {
   to[n] = 0;
   return 1;
 }
+
+int is(const char *json, const char *key, const char *string) {
+  char found[64];
+  return string_of(value_of(json, key), found, sizeof found) && strcmp(found, string) == 0;
+}

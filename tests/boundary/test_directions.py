@@ -49,7 +49,7 @@ FLOORS = (
     ("_session",),
     ("_open", "_pytest", "_doctor"),
     # kernels without a GPU
-    ("hooks.cuda_places", "hooks.launch", "hooks.registers", "hooks.target", "hooks.texts"),
+    ("hooks.cuda_places", "hooks.inductor_settings", "hooks.launch", "hooks.registers", "hooks.target", "hooks.texts"),
     ("hooks.arrays",),
     ("hooks.freed", "hooks.instrument", "hooks.parameters", "_standing"),
     ("hooks.nvidia", "hooks.simulator", "hooks.triton"),
@@ -79,8 +79,9 @@ FLOORS = (
     ("_record",),
     ("_run",),
     ("_trial",),
-    ("_simulate", "_pytorch", "_simulate_ptx", "_locate", "_written"),
-    ("_gpu", "_microkernels"),
+    ("_simulate", "_pytorch", "_simulate_program", "_simulate_ptx", "_locate", "_written"),
+    ("_gpu", "_microkernels", "_selftest_kernels"),
+    ("_gpu_recorded",),
     ("_simulate_selftest",),
     # what people import; its names are loaded when they are first used
     ("hooks", ""),

@@ -47,6 +47,7 @@ OTHERS = {
     "flamegraph": "Diff.save, with an ending of a track",
     "report": "Comparison.save",
     "nccl": "a function for each verb; tests/cli/test_nccl.py looks at their flags",
+    "run": "prlx.enable, in each process of the program",
     "locate": "prlx.locate takes functions; its flags say how scripts are run",
     "doctor": "of the installation",
     "version": "prlx.__version__",
@@ -77,6 +78,7 @@ ONLY_FLAGS = {
     "compare_alignments, a function of its own": {"combine compare"},
     "runs two scripts; a program compares what it launches itself": {"simulate compare", "pytorch compare"},
     "selftest_simulator, a function of its own": {"simulate selftest"},
+    "a program, which no function in Python runs": {"simulate launches"},
 }  # fmt: skip
 
 # Arguments that have no flag, and why.

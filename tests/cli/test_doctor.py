@@ -119,7 +119,7 @@ def test_what_works_with_a_triton_is_said(monkeypatch, version):
     assert check.status == "OK"
     assert (
         check.detail
-        == f"{version}; prlx simulate and prlx.record work, without a GPU; kernels on a GPU are not recorded"
+        == f"{version}; prlx simulate checks its kernels without a GPU, prlx run records them on one or without"
     )
 
 

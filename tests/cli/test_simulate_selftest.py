@@ -19,6 +19,9 @@ NAMES = ("add.s32", "shfl.sync.bfly", "mma.m16n8k16.f16", "ex2.approx.f32", "add
 FEW = tuple(kernel for kernel in microkernels() if kernel.name in NAMES)
 
 
+ROW = {"name": "masked", "exact": True, "events": 64, "slower": {"digest": 3.0}, "problem": ""}
+
+
 class Gpu:
     """Stands in for a driver with a GPU: runs the kernel on the simulator, then changes one result of one kernel."""
 
@@ -33,7 +36,8 @@ class Gpu:
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
-    """Few kernels: all of them take seconds."""
+    """Few kernels: all of them take seconds, and those of Triton run in tests/driver."""
+    monkeypatch.setattr(_simulate_selftest, "recorded_rows", lambda driver: ([] if driver is None else [dict(ROW)], ""))
     monkeypatch.setattr(_simulate_selftest, "microkernels", lambda: FEW)
 
 
@@ -69,8 +73,26 @@ def test_the_same_results_pass():
     assert tested.passed, tested.problems
     assert tested.sentence == (
         "passed: stand-in: 4 of 4 kernels write the same bits as the simulator; of 1 with approximate instructions, 1 are as "
-        "near as allowed"
+        "near as allowed; 1 of 1 kernel of Triton record what they record on the simulator"
     )
+
+
+@pytest.mark.usefixtures("gpu")
+def test_without_triton_it_is_incomplete(monkeypatch, prlx, tmp_path):
+    monkeypatch.setattr(_simulate_selftest, "recorded_rows", lambda _: ([], "Triton is not installed"))
+    ran = prlx("simulate", "--selftest", "--output", str(tmp_path / "it.json"))
+    assert ran.code == 5
+    assert ran.out.startswith("incomplete: stand-in: 4 of 4 kernels")
+    assert "none recorded, Triton is not installed" in ran.out
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_kernel_that_records_something_else_fails(monkeypatch):
+    row = {**ROW, "problem": "digest: it writes something else when it records"}
+    monkeypatch.setattr(_simulate_selftest, "recorded_rows", lambda _: ([row], ""))
+    tested = package.selftest_simulator()
+    assert tested.outcome == "failed"
+    assert tested.problems == ("masked: digest: it writes something else when it records",)
 
 
 @pytest.mark.parametrize(

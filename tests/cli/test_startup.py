@@ -57,7 +57,13 @@ NEEDS = {  # what a command is for
     "version": {"platform"},  # prints the version of Python
     "completion": {"platform"},  # imports every command
 }
-WITHOUT_CORE = {"simulate", "pytorch", "locate", "doctor"}  # run scripts of the user, and prlx in a process of its own
+WITHOUT_CORE = {
+    "run",
+    "simulate",
+    "pytorch",
+    "locate",
+    "doctor",
+}  # run scripts of the user, and prlx in a process of its own
 
 
 def imported_by(arguments: tuple[str, ...], folder: Path) -> tuple[str, set[str]]:

@@ -211,9 +211,9 @@ def test_variables_are_those_of_the_list():
 
 
 def test_commands_warn_of_variables(monkeypatch, capsys):
-    monkeypatch.setenv("PRLX_TRACE", "a.prlx")
+    monkeypatch.setenv("PRLX_HOME", "a")
     assert main(["version"]) == 0
-    assert "PRLX_TRACE is set, but has no effect" in capsys.readouterr().err
+    assert "PRLX_HOME is set, but has no effect" in capsys.readouterr().err
 
 
 # The program prlx-diff.

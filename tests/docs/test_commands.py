@@ -23,6 +23,7 @@ SHOWN = [
     "docs/stragglers.md",
     "docs/serving.md",
     "docs/laptop.md",
+    "docs/my-kernel.md",
     "docs/nccl.md",
     "docs/pictures.md",
     "docs/pytest.md",
@@ -151,7 +152,8 @@ def test_a_reader_needs_five_commands():
 
 
 def test_every_page_with_commands_is_looked_at():
-    elsewhere = [p for p in pages() if steps(p) and str(p.relative_to(ROOT)) not in SHOWN]
+    shown = {*SHOWN, "docs/cuda.md"}  # which needs a compiler of CUDA: tests/cudart looks at it
+    elsewhere = [p for p in pages() if steps(p) and str(p.relative_to(ROOT)) not in shown]
     assert not elsewhere, f"console blocks that no test runs: {elsewhere}"
 
 

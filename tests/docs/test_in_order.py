@@ -39,6 +39,7 @@ def run(page: str, what: Step | Program, folder: Path) -> None:
     assert done.returncode == 0, f"{page}: {shown}\n{done.stdout[-2000:]}{done.stderr[-3000:]}"
 
 
+@pytest.mark.nightly  # test_commands.py runs every page alone
 def test_all_pages_one_after_the_other_in_one_clone(copy):
     require("3.9.0")
     for page in READ_IN_ORDER:

@@ -71,7 +71,55 @@ def jobs() -> dict[str, list[str]]:
             "prlx inspect one.xplane.pb mixed.json --json",
             "prlx validate one.xplane.pb --json",
         ]
+        found[f"job/{job}/asked"] = asked(folder, clocks)
+    ranks = "{data}/kineto/*sampled_rank-0.json.gz {data}/kineto/*sampled_rank-1.json.gz"
+    found["job/kineto"] = [
+        f"prlx combine {ranks} -o ranks.json --bound-stat --json --html r.html",
+        f"prlx combine {ranks} -o wall.json --method wall --json",
+        f"prlx combine {ranks} -o devices.json --device-clocks correct --repair --json",
+        "prlx combine ranks.json -o again.json --json",
+        f"prlx validate {ranks} --json",
+        f"prlx stragglers {ranks} --json",
+        "prlx combine {data}/kineto/*merged_all_events.json.gz ranks.json -o all.json --json",
+        "prlx stragglers {data}/kineto/*timeline-SE.json.gz --json",
+    ]
     return found
+
+
+def asked(folder: str, clocks: str) -> list[str]:
+    """What else can be asked of combine: every naming, policy and source of clocks, repairs, explanations, who was late."""
+    xspaces, texts = f"{folder}/node*.xplane.pb", f"{folder}/node*.trace.json.gz"
+    said = "'reference = \"node0\"\n[nodes.node1]\noffset_ns = 1000000\nbound_ns = 500\n'"
+    schemes = [
+        f"prlx combine {xspaces} {clocks} -o {n}.xplane.pb --naming {n} --json" for n in ("document", "tagged", "rocm")
+    ]
+    return [
+        *schemes,
+        f"prlx combine {xspaces} {clocks} -o bound --bound-stat --explain node1 --repair --json --html b.html",
+        f"prlx combine {texts} {clocks} -o bound.json --bound-stat --explain node1 --repair --json",
+        f"prlx combine {xspaces} -o collectives --method collectives --repair --explain node1 --json",
+        f"prlx combine {texts} -o collectives.json --method collectives --bound-stat --json",
+        f"prlx combine {texts} {clocks} -o devices.json --device-clocks correct --json",
+        f"prlx combine {xspaces} -o wall --method wall --json --policy hold",
+        f"prlx combine {xspaces} {clocks} -o held --policy hold --json",
+        f"prlx combine {xspaces} {clocks} -o refused --policy refuse --json",
+        f"printf {said} > said.toml",
+        f"prlx combine {xspaces} --declared said.toml -o declared --json",
+        f"prlx combine {xspaces} {clocks} --declared said.toml -o beside --json",
+        f"prlx combine {texts} --declared said.toml -o part --format chrome --time-range 10s:11s",
+        f"cp {folder}/node0.xplane.pb . && head -c 20000 {folder}/node1.xplane.pb > node1.xplane.pb",
+        f"prlx combine node0.xplane.pb node1.xplane.pb {clocks} -o lost --skip-unreadable --json",
+        f"prlx combine node0.xplane.pb node1.xplane.pb {clocks} -o saved --salvage --json --strict",
+        f"prlx combine {xspaces} {clocks} -o merged.json --format chrome -q",
+        "prlx combine merged.json -o again.json --json",
+        "prlx combine bound bound.json -o more.json --json",
+        f"prlx validate {texts} --json --limit 3",
+        f"prlx stragglers {xspaces} {clocks} --json -q",
+        f"prlx stragglers {texts} --json",
+        "prlx stragglers bound --json",
+        f"prlx combine {folder}/node1.xplane.pb {clocks} -o alone.xplane.pb --reference node0 --json",
+        f"prlx combine {folder}/node1.trace.json.gz -o same.json --device-clocks check --json",
+    ]
 
 
 def kernels() -> dict[str, list[str]]:

@@ -28,6 +28,8 @@ def check_wheel(path: Path) -> None:
             "prlx/librccl-profiler-prlx.so",
             "prlx/cuda/libcuda.so",
             "prlx/cuda/libcuda.so.1",
+            "prlx/cuda/libcudart.so.12",
+            "prlx/cuda/libcudart.so.13",
         ]
         assert set(libraries) < set(binaries), binaries
         (extension,) = (name for name in binaries if name not in libraries)

@@ -135,7 +135,7 @@ def test_the_site_map_of_another_build_is_said(prlx, folder):
         (["session", "inspect", "missing"], 3, "missing"),
         (["session", "inspect", "session", "session"], 2, "expected one session"),
         (["session", "diff", "session"], 2, "expected two sessions"),
-        (["session", "capture", "./program"], 2, "record themselves"),
+        (["session", "capture", "./program"], 2, "no place to record to"),
         (["session", "diff", "a.prlx", "b.prlx"], 2, "not a session"),
         (["convert", "a.prlx"], 2, "-o"),
         (["convert", "a.prlx", "-o", "a.prlx", "--overwrite"], 2, "never touched"),

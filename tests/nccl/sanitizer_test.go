@@ -3,7 +3,10 @@ package nccl_test
 import (
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
+
+	"github.com/prlx-go/prlx/core/testing/sweep"
 )
 
 // TestSanitizersFindNothing plays everything under ASan with UBSan, and under TSan: the sequences of D2, random calls, and the faults that a
@@ -32,19 +35,19 @@ func TestSanitizersFindNothing(t *testing.T) {
 				truthful("sequences", release, "TRUTH", "20")
 			}
 			truthful("allreduces", "TRUTH", "20", "64")
-			truthful("random", "TRUTH", "7", "20000", "4")
+			truthful("random", "TRUTH", "7", calls(20000), "4")
 			truthful("reload", "TRUTH")
 			truthful("ends", "return", "TRUTH")
-			b.play(t, t.TempDir(), environment, "churn", "100")
-			b.play(t, t.TempDir(), environment, "comms", "1000")
+			b.play(t, t.TempDir(), environment, "churn", calls(100))
+			b.play(t, t.TempDir(), environment, "comms", calls(1000))
 			b.play(t, t.TempDir(), append(environment, "PRLX_NCCL_MAX_BYTES=4M"), "flood", "4", "30000")
-			b.play(t, t.TempDir(), append(environment, "PRLX_NCCL_MAX_BYTES=4M"), "flood", "40", "5000") // more threads than segments
+			b.play(t, t.TempDir(), append(environment, "PRLX_NCCL_MAX_BYTES=4M"), "flood", "40", calls(5000)) // more threads than segments
 			for _, mode := range []string{"pxn", "finalized", "channel63", "channels"} {
 				b.play(t, t.TempDir(), environment, mode)
 			}
 			fullDisks(t, b, environment)
 			b.play(t, t.TempDir(), append(environment, "PRLX_NCCL_DIR=/proc/1"), "sequences", "232", filepath.Join(t.TempDir(), "truth"), "10")
-			for _, args := range [][]string{{"limits", "files", "10000"}, {"limits", "files-later", "50000"}, {"signals", "enters", "100000"}, {"signals", "interrupts", "50000"}} {
+			for _, args := range [][]string{{"limits", "files", calls(10000)}, {"limits", "files-later", calls(50000)}, {"signals", "enters", calls(100000)}, {"signals", "interrupts", calls(50000)}} {
 				b.play(t, t.TempDir(), environment, args...)
 			}
 			if name != "thread" { // TSan does not follow a child that makes threads
@@ -60,10 +63,13 @@ func TestSanitizersFindNothing(t *testing.T) {
 				b.play(t, dir, chain, "sequences", release, filepath.Join(dir, "truth"), "50")
 				same(t, decode(t, recording(t, dir)), filepath.Join(dir, "truth"), false)
 			}
-			b.play(t, t.TempDir(), chain, "random", filepath.Join(t.TempDir(), "truth"), "3", "20000", "4")
+			b.play(t, t.TempDir(), chain, "random", filepath.Join(t.TempDir(), "truth"), "3", calls(20000), "4")
 		})
 	}
 }
+
+// calls is how many calls a sanitizer looks at: a fifth of all, and all in the full sweep. It slows each down ten times and more.
+func calls(all int) string { return strconv.Itoa(sweep.Of(all/5, all)) }
 
 // fullDisks plays where a file system gets full, is full before there is a file, or takes nothing, if file systems can be mounted here.
 func fullDisks(t *testing.T, b built, environment []string) {

@@ -86,14 +86,14 @@ def test_a_script_may_enable_the_simulator_itself(simulate, script):
 
 
 def test_variables_of_the_original_recorder_are_said_to_have_no_effect(script):
-    said = "PRLX_TRACE is set, but has no effect: prlx simulate --record PATH or prlx.record(path) records"
+    said = "PRLX_HOME is set, but has no effect: nothing is looked for outside of the package"
     triton = require(VERSIONS[2])
-    done = python(triton, "-m", "prlx", "simulate", script, "5000", cwd=script.parent, PRLX_TRACE="a.prlx")
+    done = python(triton, "-m", "prlx", "simulate", script, "5000", cwd=script.parent, PRLX_HOME="a")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("PRLX_TRACE") == 1, "once, not twice"
+    assert done.stderr.count("PRLX_HOME") == 1, "once, not twice"
     assert said in done.stderr
     program = "import prlx\nwith prlx.record('a'): pass\nprlx.enable(device='simulator')\n"
-    done = python(triton, "-c", program, cwd=script.parent, PRLX_TRACE="a.prlx")
+    done = python(triton, "-c", program, cwd=script.parent, PRLX_HOME="a")
     assert done.returncode == 0, done.stderr
     assert done.stderr.count(f"UserWarning: {said}") == 2, done.stderr
 

@@ -31,7 +31,9 @@ def compared(version: str, folder: Path) -> dict[str, dict]:
     return {row["case"]: row for row in rows}
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
+@pytest.fixture(
+    scope="module", params=[pytest.param(v, marks=() if v == NEWEST else pytest.mark.nightly) for v in VERSIONS]
+)
 def version(request: pytest.FixtureRequest) -> str:
     return request.param
 

@@ -54,6 +54,7 @@ JUDGES_NOTHING = {
     "inspect": "says what is there, without a judgement",
     "nccl": "is judged by subcommand",
     "pytorch": "is judged by subcommand",
+    "run": "records; its exit code is the program's",
     "session": "is judged by subcommand",
     "version": "prints a number",
 }

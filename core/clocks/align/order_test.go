@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/testing/sweep"
 	"github.com/prlx-go/prlx/core/trace/clock"
 	"github.com/prlx-go/prlx/core/trace/xspace"
 )
@@ -125,10 +126,7 @@ type instant struct{ before, after int64 }
 // not matter: the two lines hold the same events in different orders and give the same result.
 func TestOrderAndContainmentSurviveEveryMap(t *testing.T) {
 	const base, span = int64(1_760_000_000_000_000_000), int64(2_000_000_000)
-	batch, batches := 500_000, 10
-	if testing.Short() {
-		batch, batches = 100_000, 5
-	}
+	batch, batches := sweep.Of(100_000, 500_000), sweep.Of(5, 10)
 	total := 0
 	for k := range batches {
 		r := rand.New(rand.NewPCG(uint64(k), 5))

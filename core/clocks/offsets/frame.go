@@ -277,7 +277,7 @@ func (b *blamed) worst(reference int32, attended []int) int32 {
 const (
 	// minContradictions is how many meetings it takes to doubt a clock rather than them.
 	minContradictions = 3
-	// doubtfulShare: one in so many of its own meetings, too.
+	// doubtfulShare: at least 1/N of its own meetings, too.
 	doubtfulShare = 10
 )
 

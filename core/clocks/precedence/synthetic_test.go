@@ -11,6 +11,7 @@ import (
 	"github.com/prlx-go/prlx/core/clocks/collective"
 	"github.com/prlx-go/prlx/core/clocks/offsets"
 	"github.com/prlx-go/prlx/core/testing/collectivetest"
+	"github.com/prlx-go/prlx/core/testing/sweep"
 	"github.com/prlx-go/prlx/core/trace/event"
 )
 
@@ -160,7 +161,7 @@ func TestClocksOfASyntheticJob(t *testing.T) {
 		steps = 1000
 	}
 	var p proof
-	for seed := range seeds(2) {
+	for seed := range seeds(sweep.Of[uint64](1, 2)) {
 		j := collectivetest.Standard(seed, 16, 8, steps).Make()
 		inverted := j.Invert("step/reduce-all", 100, 20e3, 50e6)
 		p.add(t, align(t, j), inverted)
@@ -176,7 +177,7 @@ func TestClocksOfASyntheticJob(t *testing.T) {
 
 // TestOneGarbageClockHarmsNoOther: a node whose instants are noise is as far from the truth as it is, and all others as close as without it.
 func TestOneGarbageClockHarmsNoOther(t *testing.T) {
-	for seed := range seeds(4) {
+	for seed := range seeds(sweep.Of[uint64](1, 4)) {
 		j := collectivetest.Standard(seed, 8, 2, 150)
 		bad := 1 + int(seed)%7
 		for n := range j.Nodes {
@@ -217,7 +218,7 @@ func TestNodesThatNeverMeetAreSolvedThroughOthersOrMissing(t *testing.T) {
 
 // TestAnInversionIsFoundAndMovesNoClock: an execution that one node left before another entered, by more than both bounds allow.
 func TestAnInversionIsFoundAndMovesNoClock(t *testing.T) {
-	for seed := range seeds(7) {
+	for seed := range seeds(sweep.Of[uint64](2, 7)) {
 		j := collectivetest.Standard(seed, 8, 1, 150).Make()
 		moved := 0
 		for i := range j.Part.Spans {

@@ -9,8 +9,7 @@ import (
 )
 
 // arrange sorts the classes into levels, counts, and relates them.
-func (f *finder) arrange() {
-	r := f.r
+func arrange(r *structure.Run) {
 	for _, c := range r.Classes {
 		c.Tally()
 	}
@@ -32,18 +31,17 @@ func (f *finder) arrange() {
 		l.Covered += c.Covered
 	}
 	for i := range r.Levels {
-		r.Levels[i].Reason = f.reason(&r.Levels[i])
+		r.Levels[i].Reason = reason(r.Classes[r.Levels[i].Classes[0]], r.Levels[i].Depth)
 	}
-	f.tellApart()
-	f.relate()
+	tellApart(r.Classes)
+	relate(r)
 }
 
 // tellApart gives classes of the same kernels on different levels ids of their own: a step that a mark defines may hold nothing
 // but what repeats inside of others.
-func (f *finder) tellApart() {
-	r := f.r
-	seen := make(map[uint64]bool, len(r.Classes))
-	for _, c := range r.Classes {
+func tellApart(classes []*structure.Class) {
+	seen := make(map[uint64]bool, len(classes))
+	for _, c := range classes {
 		for seen[c.ID] {
 			c.ID = (c.ID ^ (uint64(c.Depth) + 1)) * 0x100000001b3
 		}
@@ -58,15 +56,15 @@ func rankOf(side bool) int {
 	return 0
 }
 
-func (f *finder) reason(l *structure.Level) string {
-	c := f.r.Classes[l.Classes[0]]
+// reason says why the classes of a level, of which c is the first, are at its depth.
+func reason(c *structure.Class, depth structure.Depth) string {
 	switch {
 	case c.Uplifter:
 		return "found as uplifter does, which knows no levels"
 	case c.Source != structure.SourceInferred:
 		return fmt.Sprintf("defined by %s marks", c.Source)
 	}
-	switch l.Depth {
+	switch depth {
 	case structure.DepthBlock:
 		return "repeats inside of a layer"
 	case structure.DepthLayer:
@@ -80,8 +78,7 @@ func (f *finder) reason(l *structure.Level) string {
 }
 
 // relate counts which classes a repetition consists of: those of the next level in that has any inside.
-func (f *finder) relate() {
-	r := f.r
+func relate(r *structure.Run) {
 	for li := len(r.Levels) - 1; li > 0; li-- {
 		for _, i := range r.Levels[li].Classes {
 			outer := r.Classes[i]

@@ -22,15 +22,14 @@ var stepKinds = []kernels.MarkKind{
 	kernels.VLLM, kernels.SGLang, kernels.ATOM, kernels.ProfilerStep, kernels.XLAStep, kernels.XLAModule, kernels.NVTX, kernels.GraphLaunch,
 }
 
-// chooseEvidence settles for every sequence which marks define its steps, and says so.
-func (f *finder) chooseEvidence() {
-	r := f.r
-	f.sources = make([]source, len(r.Trace.Sequences))
-	byKind := make([]map[kernels.MarkKind][]int32, len(r.Trace.Sequences))
+// chooseEvidence settles for every sequence which marks define its steps, and says so. ignore: none does.
+func chooseEvidence(trace *kernels.Trace, ignore bool) (sources []source, said []cycledoc.Evidence) {
+	sources = make([]source, len(trace.Sequences))
+	byKind := make([]map[kernels.MarkKind][]int32, len(trace.Sequences))
 	count := map[kernels.MarkKind]int64{}
 	phases := map[kernels.MarkKind]int64{}
-	for i := range r.Trace.Marks {
-		m := &r.Trace.Marks[i]
+	for i := range trace.Marks {
+		m := &trace.Marks[i]
 		count[m.Kind]++
 		if m.Phase != "" {
 			phases[m.Kind]++
@@ -45,17 +44,17 @@ func (f *finder) chooseEvidence() {
 	}
 	used := map[kernels.MarkKind]int{}
 	reasons := map[kernels.MarkKind]string{}
-	for seq := range f.sources {
-		if r.Opt.IgnoreAnnotations {
+	for seq := range sources {
+		if ignore {
 			continue
 		}
 		for _, kind := range stepKinds {
-			marks, why := f.stepMarks(seq, kind, byKind[seq][kind])
+			marks, why := stepMarks(trace, seq, kind, byKind[seq][kind])
 			if why != "" && reasons[kind] == "" {
 				reasons[kind] = why
 			}
 			if marks != nil {
-				f.sources[seq] = source{kind, marks}
+				sources[seq] = source{kind, marks}
 				used[kind]++
 				break
 			}
@@ -66,15 +65,16 @@ func (f *finder) chooseEvidence() {
 			reasons[kind] = "no kernel is tied to them"
 		}
 		if count[kind] > 0 {
-			r.Evidence = append(r.Evidence, f.describe(kind, count[kind], phases[kind], used[kind], len(f.sources), reasons[kind]))
+			said = append(said, describe(kind, ignore, count[kind], phases[kind], used[kind], len(sources), reasons[kind]))
 		}
 	}
+	return sources, said
 }
 
-func (f *finder) describe(kind kernels.MarkKind, marks, phases int64, used, sequences int, why string) cycledoc.Evidence {
+func describe(kind kernels.MarkKind, ignored bool, marks, phases int64, used, sequences int, why string) cycledoc.Evidence {
 	e := cycledoc.Evidence{Kind: string(kind), Marks: marks}
 	switch {
-	case f.r.Opt.IgnoreAnnotations:
+	case ignored:
 		e.Use, e.Note = "ignored", "annotations are to be ignored"
 	case used > 0 && phases > 0:
 		e.Use, e.Note = "steps and phases", fmt.Sprintf("defines the steps of %d of %d devices and names phases", used, sequences)
@@ -96,25 +96,24 @@ func orElse(s, other string) string {
 }
 
 // stepMarks are those of the marks of one kind that define the steps of a sequence, nil where they cannot; why says why not.
-func (f *finder) stepMarks(seq int, kind kernels.MarkKind, marks []int32) (out []int32, why string) {
-	r := f.r
+func stepMarks(trace *kernels.Trace, seq int, kind kernels.MarkKind, marks []int32) (out []int32, why string) {
 	if len(marks) == 0 {
 		return nil, ""
 	}
-	s := &r.Trace.Sequences[seq]
+	s := &trace.Sequences[seq]
 	share := markCover
 	switch kind {
 	case kernels.NVTX:
 		if len(marks) > maxRanges {
 			return nil, "there are too many to be steps"
 		}
-		marks = f.likeRanges(marks)
+		marks = likeRanges(trace, marks)
 		share = rangeCover
 	case kernels.GraphLaunch:
 		share = graphCover
 		kernelsOf := make([]int, len(marks))
 		for i, m := range marks {
-			kernelsOf[i] = r.Trace.Marks[m].Kernels
+			kernelsOf[i] = trace.Marks[m].Kernels
 		}
 		slices.Sort(kernelsOf)
 		if kernelsOf[len(kernelsOf)/2] < graphKernels {
@@ -124,15 +123,15 @@ func (f *finder) stepMarks(seq int, kind kernels.MarkKind, marks []int32) (out [
 	if len(marks) == 0 {
 		return nil, "no ranges of one name follow each other"
 	}
-	marks = f.outermost(marks)
+	marks = outermost(trace, marks)
 	inside := 0
 	for i, m := range marks {
-		mark := &r.Trace.Marks[m]
+		mark := &trace.Marks[m]
 		inside += mark.Kernels
 		if i == 0 {
 			continue
 		}
-		before := &r.Trace.Marks[marks[i-1]]
+		before := &trace.Marks[marks[i-1]]
 		if over := before.EndNS - mark.StartNS; 100*over > parallelPercent*min(before.EndNS-before.StartNS, mark.EndNS-mark.StartNS) {
 			return nil, "they overlap each other"
 		}
@@ -144,12 +143,11 @@ func (f *finder) stepMarks(seq int, kind kernels.MarkKind, marks []int32) (out [
 }
 
 // outermost leaves out marks that lie inside of others of their list. The list is in order of start, longest first.
-func (f *finder) outermost(marks []int32) []int32 {
-	r := f.r
+func outermost(trace *kernels.Trace, marks []int32) []int32 {
 	var out []int32
 	end := int64(0)
 	for _, m := range marks {
-		if mark := &r.Trace.Marks[m]; len(out) == 0 || mark.EndNS > end {
+		if mark := &trace.Marks[m]; len(out) == 0 || mark.EndNS > end {
 			out = append(out, m)
 			end = mark.EndNS
 		}
@@ -161,12 +159,11 @@ var digits = lazyregexp.New(`[0-9]+`)
 
 // likeRanges are the ranges of the user that are most like steps: of one name but for numbers, one after the other, each with enough
 // kernels; those that hold the most kernels, and of several such the most numerous.
-func (f *finder) likeRanges(marks []int32) []int32 {
-	r := f.r
+func likeRanges(trace *kernels.Trace, marks []int32) []int32 {
 	groups := map[string][]int32{}
 	var order []string
 	for _, m := range marks {
-		name := digits.ReplaceAllString(r.Trace.Marks[m].Text, "#")
+		name := digits.ReplaceAllString(trace.Marks[m].Text, "#")
 		if groups[name] == nil {
 			order = append(order, name)
 		}
@@ -178,10 +175,10 @@ func (f *finder) likeRanges(marks []int32) []int32 {
 		g := groups[name]
 		held, small := 0, false
 		for _, m := range g {
-			held += r.Trace.Marks[m].Kernels
-			small = small || r.Trace.Marks[m].Kernels < rangeKernels
+			held += trace.Marks[m].Kernels
+			small = small || trace.Marks[m].Kernels < rangeKernels
 		}
-		if len(g) < 2 || small || len(f.outermost(g)) < len(g) {
+		if len(g) < 2 || small || len(outermost(trace, g)) < len(g) {
 			continue
 		}
 		if held > most || held == most && len(g) > len(best) {

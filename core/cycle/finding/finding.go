@@ -34,7 +34,7 @@ func (f *finder) run() {
 	r.Warnings = append(r.Warnings, r.Trace.Warnings...)
 	if r.Opt.Compat != nil {
 		f.uplifterSearch()
-		f.arrange()
+		arrange(r)
 		return
 	}
 	total := int64(0)
@@ -47,7 +47,7 @@ func (f *finder) run() {
 		}
 	}
 	f.job.Progress().SetTotal(total)
-	f.chooseEvidence()
+	f.sources, r.Evidence = chooseEvidence(r.Trace, r.Opt.IgnoreAnnotations)
 	// Sequences whose steps marks define come first, then those with the most kernels: the names of their levels hold for classes that others share.
 	order := make([]int, len(plans))
 	for i := range order {
@@ -67,8 +67,8 @@ func (f *finder) run() {
 			delete(found, t)
 		}
 	}
-	f.split()
-	f.arrange()
+	r.Classes = append(r.Classes, splitClasses(r)...)
+	arrange(r)
 }
 
 // plan is how the kernels of a sequence may be searched.

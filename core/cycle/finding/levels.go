@@ -76,7 +76,7 @@ func (f *finder) depths(t *structure.Track, st *repeat.Structure) []structure.De
 	n := len(st.Levels)
 	out := make([]structure.Depth, n)
 	if f.knownDepths(*st, out) { // another rank has named them
-		return f.spread(out)
+		return spread(out)
 	}
 	at := f.stepLevel(t, *st)
 	if at < 0 { // layers of one step, at most with blocks inside
@@ -89,9 +89,9 @@ func (f *finder) depths(t *structure.Track, st *repeat.Structure) []structure.De
 		for l := top + 1; l < n; l++ {
 			out[l] = structure.DepthStep + structure.Depth(l-top-1)
 		}
-		return f.spread(out)
+		return spread(out)
 	}
-	for at+1 < n && !f.made(&st.Levels[at+1], at) { // nothing of it comes twice in what is around it: it is a part of a step
+	for at+1 < n && !made(&st.Levels[at+1], at) { // nothing of it comes twice in what is around it: it is a part of a step
 		at++
 	}
 	out[at] = structure.DepthStep
@@ -111,7 +111,7 @@ func (f *finder) depths(t *structure.Track, st *repeat.Structure) []structure.De
 		out[l] = below
 		below = structure.DepthBlock
 	}
-	return f.spread(out)
+	return spread(out)
 }
 
 // inParts reports whether the repetitions of a level are parts of a step, the outer level, and not steps of a loop: training makes gradients
@@ -127,7 +127,7 @@ func (f *finder) inParts(t *structure.Track, level, outer *repeat.Level) bool {
 }
 
 // spread joins levels that got one depth: only one of them can have it, so deeper ones move in.
-func (f *finder) spread(d []structure.Depth) []structure.Depth {
+func spread(d []structure.Depth) []structure.Depth {
 	for l := len(d) - 2; l >= 0; l-- {
 		if d[l] >= d[l+1] && d[l+1] > structure.DepthBlock {
 			d[l] = d[l+1] - 1
@@ -158,7 +158,7 @@ func (f *finder) knownDepths(st repeat.Structure, out []structure.Depth) bool {
 		}
 	}
 	for l := len(out) - 2; l >= 0; l-- {
-		if out[l] == structure.DepthBlock && out[l+1] > structure.DepthLayer && !f.anyKnown(known, &st.Levels[l]) {
+		if out[l] == structure.DepthBlock && out[l+1] > structure.DepthLayer && !anyKnown(known, &st.Levels[l]) {
 			out[l] = out[l+1] - 1
 			if out[l+1] == structure.DepthStep {
 				out[l] = structure.DepthLayer
@@ -168,7 +168,7 @@ func (f *finder) knownDepths(st repeat.Structure, out []structure.Depth) bool {
 	return at >= 0
 }
 
-func (f *finder) anyKnown(known map[uint64]structure.Depth, l *repeat.Level) bool {
+func anyKnown(known map[uint64]structure.Depth, l *repeat.Level) bool {
 	for k := range l.Classes {
 		if _, ok := known[l.Classes[k].ID]; ok {
 			return true
@@ -195,7 +195,7 @@ func (f *finder) layerLevel(st *repeat.Structure) int {
 	for top+1 < len(st.Levels) {
 		outer := &st.Levels[top+1]
 		switch {
-		case st.Levels[top].Classes[0].Period < leastLayer, !f.made(outer, top): // experts, and kinds of layers
+		case st.Levels[top].Classes[0].Period < leastLayer, !made(outer, top): // experts, and kinds of layers
 			top++
 			continue
 		case 100*outer.Covered < madePercent*st.Levels[top].Covered:
@@ -207,14 +207,14 @@ func (f *finder) layerLevel(st *repeat.Structure) int {
 }
 
 // made reports whether a class of the level below comes more than once in a repetition of the greatest class of a level.
-func (f *finder) made(outer *repeat.Level, below int) bool {
+func made(outer *repeat.Level, below int) bool {
 	return slices.ContainsFunc(outer.Classes[0].Children, func(ch repeat.Child) bool { return ch.Level == below && ch.Count > 1 })
 }
 
 // stepLevel is the level of steps (or of microbatches), -1 where there is none.
 func (f *finder) stepLevel(t *structure.Track, st repeat.Structure) int {
 	for l := range st.Levels {
-		if l == 0 && len(st.Levels) > 1 && len(st.Levels[0].Classes) > 0 && f.innerOnly(st) {
+		if l == 0 && len(st.Levels) > 1 && len(st.Levels[0].Classes) > 0 && innerOnly(st) {
 			continue
 		}
 		level := &st.Levels[l]
@@ -244,7 +244,7 @@ func (f *finder) optimizes(c *repeat.Class) bool {
 }
 
 // innerOnly reports whether the innermost level stands inside of the next one for the greater part.
-func (f *finder) innerOnly(st repeat.Structure) bool {
+func innerOnly(st repeat.Structure) bool {
 	c := &st.Levels[0].Classes[0]
 	return len(c.Parents) > 0 && c.Period < stepPeriod
 }
@@ -301,7 +301,7 @@ func (f *finder) within(t *structure.Track, st repeat.Structure, steps []tracked
 		}
 	}
 	d := structure.DepthLayer
-	if n := len(kept); n > 1 && f.r.Training && f.holds(st, &kept[n-1][0]) && kept[n-1][0].Period >= microbatchPeriod {
+	if n := len(kept); n > 1 && f.r.Training && holds(st, &kept[n-1][0]) && kept[n-1][0].Period >= microbatchPeriod {
 		d = structure.DepthMicrobatch
 	}
 	for l := len(kept) - 1; l >= 0; l-- {
@@ -313,7 +313,7 @@ func (f *finder) within(t *structure.Track, st repeat.Structure, steps []tracked
 }
 
 // holds reports whether a class consists of others for the greater part.
-func (f *finder) holds(st repeat.Structure, c *repeat.Class) bool {
+func holds(st repeat.Structure, c *repeat.Class) bool {
 	inside := 0
 	for _, ch := range c.Children {
 		inside += ch.Count * st.Levels[ch.Level].Classes[ch.Class].Period

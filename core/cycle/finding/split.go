@@ -5,28 +5,49 @@ import (
 	"math"
 	"slices"
 
+	"github.com/prlx-go/prlx/core/cycle/kernels"
 	"github.com/prlx-go/prlx/core/cycle/naming/phase"
 	"github.com/prlx-go/prlx/core/cycle/repeat"
 	"github.com/prlx-go/prlx/core/cycle/structure"
 )
 
-// split takes classes apart by the size of their repetitions.
-func (f *finder) split() {
-	if !f.r.Serving || f.r.Opt.Compat != nil {
-		return
+// splitter takes classes apart by the size of their repetitions.
+type splitter struct {
+	trace  *kernels.Trace
+	tracks []*structure.Track
+	rows   []bool // by name of a kernel: it has a thread block a row
+}
+
+func newSplitter(r *structure.Run) *splitter {
+	f := &splitter{trace: r.Trace, tracks: r.Tracks, rows: make([]bool, len(r.Trace.Names))}
+	for i, name := range r.Trace.Names {
+		f.rows[i] = phase.RowWise(name)
 	}
-	for _, c := range f.r.Classes[:len(f.r.Classes):len(f.r.Classes)] {
-		if len(c.Word) >= minSized && c.Depth <= structure.DepthStep && !f.phasesMarked(c) {
-			f.splitClass(c)
+	return f
+}
+
+// splitClasses takes the classes of a run apart by the size of their repetitions, and returns those of the greater ones.
+func splitClasses(r *structure.Run) (greater []*structure.Class) {
+	if !r.Serving || r.Opt.Compat != nil {
+		return nil
+	}
+	f := newSplitter(r)
+	for _, c := range r.Classes {
+		if len(c.Word) < minSized || c.Depth > structure.DepthStep || f.phasesMarked(c) {
+			continue
+		}
+		if n := f.split(c); n != nil {
+			greater = append(greater, n)
 		}
 	}
+	return greater
 }
 
 // phasesMarked reports whether marks say the phase of repetitions: these are told apart already.
-func (f *finder) phasesMarked(c *structure.Class) bool {
+func (f *splitter) phasesMarked(c *structure.Class) bool {
 	for _, p := range c.Parts {
 		for _, m := range p.Marks {
-			if f.r.Trace.Marks[m].Phase != "" {
+			if f.trace.Marks[m].Phase != "" {
 				return true
 			}
 		}
@@ -42,24 +63,21 @@ type sized struct {
 	graph   bool // launched by graphs, for the greater part
 }
 
-func (f *finder) splitClass(c *structure.Class) {
+// split takes the greater repetitions out of a class and makes one of them; nil: there are none.
+func (f *splitter) split(c *structure.Class) *structure.Class {
 	n := 0
 	for _, p := range c.Parts {
 		n += len(p.Reps)
 	}
 	if n < 2 {
-		return
+		return nil
 	}
 	all := make([]sized, 0, n)
 	said := true
-	rowWise := make([]bool, len(f.r.Trace.Names))
-	for i, name := range f.r.Trace.Names {
-		rowWise[i] = phase.RowWise(name)
-	}
 	for pi := range c.Parts {
 		for k, rep := range c.Parts[pi].Reps {
 			x := sized{part: int32(pi), k: int32(k)}
-			f.size(&x, c.Parts[pi].Track, rep, rowWise)
+			f.size(&x, c.Parts[pi].Track, rep)
 			said = said && x.blocks > 0
 			all = append(all, x)
 		}
@@ -69,7 +87,7 @@ func (f *finder) splitClass(c *structure.Class) {
 		at, ok = f.launches(c, all)
 	}
 	if !ok {
-		return
+		return nil
 	}
 	greater := make([][]bool, len(c.Parts))
 	for pi := range c.Parts {
@@ -78,11 +96,11 @@ func (f *finder) splitClass(c *structure.Class) {
 	for _, x := range all[at:] {
 		greater[x.part][x.k] = true
 	}
-	f.divide(c, greater)
+	return divide(c, greater)
 }
 
 // sizes puts repetitions in order of size and finds the one from which on they are greater.
-func (f *finder) sizes(c *structure.Class, all []sized, said bool) (at int, ok bool) {
+func (f *splitter) sizes(c *structure.Class, all []sized, said bool) (at int, ok bool) {
 	measure, ratio := func(x sized) float64 { return x.ns }, splitTime
 	if said {
 		measure, ratio = func(x sized) float64 { return x.blocks }, splitBlocks
@@ -101,7 +119,7 @@ func (f *finder) sizes(c *structure.Class, all []sized, said bool) (at int, ok b
 }
 
 // launches puts repetitions that graphs launch in front of others, where these are greater.
-func (f *finder) launches(c *structure.Class, all []sized) (at int, ok bool) {
+func (f *splitter) launches(c *structure.Class, all []sized) (at int, ok bool) {
 	slices.SortStableFunc(all, func(a, b sized) int {
 		switch {
 		case a.graph && !b.graph:
@@ -120,9 +138,9 @@ func (f *finder) launches(c *structure.Class, all []sized) (at int, ok bool) {
 }
 
 // size adds up a repetition; blocks are those of kernels with a thread block a row, 0 where most do not say any.
-func (f *finder) size(x *sized, track int, rep repeat.Span, rowWise []bool) {
-	t := f.r.Tracks[track]
-	s := f.r.Seq(t)
+func (f *splitter) size(x *sized, track int, rep repeat.Span) {
+	t := f.tracks[track]
+	s := &f.trace.Sequences[t.Seq]
 	said, all, graph := 0, 0, 0
 	for i := int(rep.Start); i < int(rep.End); i++ {
 		k := t.At(i)
@@ -130,7 +148,7 @@ func (f *finder) size(x *sized, track int, rep repeat.Span, rowWise []bool) {
 		if s.Graph != nil && s.Graph[k] != 0 {
 			graph++
 		}
-		if rowWise[s.Name[k]] {
+		if f.rows[s.Name[k]] {
 			if all++; s.Blocks != nil && s.Blocks[k] > 0 {
 				x.blocks += float64(s.Blocks[k])
 				said++
@@ -144,11 +162,11 @@ func (f *finder) size(x *sized, track int, rep repeat.Span, rowWise []bool) {
 }
 
 // largeAllOver reports whether most kernels of one repetition take longer than those of another.
-func (f *finder) largeAllOver(c *structure.Class, small, large sized) bool {
+func (f *splitter) largeAllOver(c *structure.Class, small, large sized) bool {
 	times := func(x sized) []int64 {
 		p := &c.Parts[x.part]
-		t := f.r.Tracks[p.Track]
-		s := f.r.Seq(t)
+		t := f.tracks[p.Track]
+		s := &f.trace.Sequences[t.Seq]
 		var out []int64
 		for i := int(p.Reps[x.k].Start); i < int(p.Reps[x.k].End); i++ {
 			out = append(out, s.DurNS(t.At(i)))
@@ -167,7 +185,7 @@ func (f *finder) largeAllOver(c *structure.Class, small, large sized) bool {
 }
 
 // divide makes a class of its own of the greater repetitions.
-func (f *finder) divide(c *structure.Class, greater [][]bool) {
+func divide(c *structure.Class, greater [][]bool) *structure.Class {
 	n := *c
 	n.ID = (c.ID ^ 0x9e3779b97f4a7c15) * 0x100000001b3
 	n.Parts = nil
@@ -199,5 +217,5 @@ func (f *finder) divide(c *structure.Class, greater [][]bool) {
 		}
 	}
 	c.Parts = rest
-	f.r.Classes = append(f.r.Classes, &n)
+	return &n
 }

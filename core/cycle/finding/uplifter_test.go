@@ -68,9 +68,9 @@ func TestBlocksOfASizeAreKnownWhereMostKernelsSayThem(t *testing.T) {
 		}
 		s.Name[tc.of] = 1 // works not by rows
 		s.SetDurations(slices.Repeat([]int64{5}, tc.of+1))
-		f := &finder{r: &structure.Run{Trace: &kernels.Trace{Sequences: []kernels.Sequence{s}}, Tracks: []*structure.Track{{N: tc.of + 1}}}}
+		f := &splitter{trace: &kernels.Trace{Sequences: []kernels.Sequence{s}}, tracks: []*structure.Track{{N: tc.of + 1}}, rows: []bool{true, false}}
 		var x sized
-		f.size(&x, 0, repeat.Span{Start: 0, End: int32(tc.of + 1)}, []bool{true, false})
+		f.size(&x, 0, repeat.Span{Start: 0, End: int32(tc.of + 1)})
 		want := 0.0
 		if 100*tc.said > saidPercent*tc.of {
 			want = float64(10 * tc.said)
@@ -83,13 +83,43 @@ func TestBlocksOfASizeAreKnownWhereMostKernelsSayThem(t *testing.T) {
 
 func TestRangesThatAreTooManyDefineNoSteps(t *testing.T) {
 	marks := make([]int32, maxRanges+1)
-	r := &structure.Run{Trace: &kernels.Trace{Sequences: make([]kernels.Sequence, 1), Marks: []kernels.Mark{{Kind: kernels.NVTX, Text: "a"}}}}
-	f := &finder{r: r}
+	trace := &kernels.Trace{Sequences: make([]kernels.Sequence, 1), Marks: []kernels.Mark{{Kind: kernels.NVTX, Text: "a"}}}
 	const many = "there are too many to be steps"
-	if _, why := f.stepMarks(0, kernels.NVTX, marks); why != many {
+	if _, why := stepMarks(trace, 0, kernels.NVTX, marks); why != many {
 		t.Errorf("%d ranges: %q", len(marks), why)
 	}
-	if _, why := f.stepMarks(0, kernels.NVTX, marks[1:]); why == many {
+	if _, why := stepMarks(trace, 0, kernels.NVTX, marks[1:]); why == many {
 		t.Errorf("%d ranges are too many", maxRanges)
+	}
+}
+
+// TestMarksDefineStepsOfTheSequenceThatTheyHold, and what is said of them is why, or why not.
+func TestMarksDefineStepsOfTheSequenceThatTheyHold(t *testing.T) {
+	trace := &kernels.Trace{Sequences: []kernels.Sequence{{Name: make([]uint32, 6)}}}
+	for i := range int64(3) {
+		trace.Marks = append(trace.Marks, kernels.Mark{Kind: kernels.VLLM, StartNS: 10 * i, EndNS: 10*i + 9, Kernels: 2})
+	}
+	sources, said := chooseEvidence(trace, false)
+	if len(sources) != 1 || sources[0].kind != kernels.VLLM || len(sources[0].marks) != 3 || len(said) != 1 || said[0].Use != "steps" {
+		t.Errorf("%+v, %+v", sources, said)
+	}
+	if sources, said = chooseEvidence(trace, true); sources[0].marks != nil || said[0].Use != "ignored" {
+		t.Errorf("where they are to be ignored: %+v, %+v", sources, said)
+	}
+	trace.Marks[1].EndNS = 27 // overlaps the third
+	if sources, said = chooseEvidence(trace, false); sources[0].marks != nil || said[0].Use != "not used" || said[0].Note != "they overlap each other" {
+		t.Errorf("where they overlap: %+v, %+v", sources, said)
+	}
+}
+
+// TestTheGreaterRepetitionsBecomeAClassOfTheirOwn, and what is left keeps its id.
+func TestTheGreaterRepetitionsBecomeAClassOfTheirOwn(t *testing.T) {
+	c := &structure.Class{ID: 7, Parts: []structure.Part{{Reps: []repeat.Span{{Start: 0, End: 2}, {Start: 2, End: 4}, {Start: 4, End: 6}}, Marks: []int32{5, 6, 7}}}}
+	n := divide(c, [][]bool{{false, true, false}})
+	if n.ID == 7 || len(n.Parts) != 1 || len(n.Parts[0].Reps) != 1 || n.Parts[0].Reps[0].Start != 2 || n.Parts[0].Marks[0] != 6 {
+		t.Errorf("the greater ones: %+v", n)
+	}
+	if c.ID != 7 || len(c.Parts[0].Reps) != 2 || c.Parts[0].Marks[1] != 7 {
+		t.Errorf("what is left: %+v", c)
 	}
 }

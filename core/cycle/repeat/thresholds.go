@@ -52,7 +52,7 @@ const (
 // How a level is put together of runs, edited repetitions and what stands between.
 const (
 	maxRounds      = 8       // times that the sequence is collapsed: small repetitions inside a layer take rounds of their own
-	structural     = 16      // a stretch that stands in one of so many places where there could be one is no edit
+	structural     = 16      // a stretch that stands in 1/N of the places where it could stand is too frequent to be an edit
 	twinPercent    = 50      // nor is one that stands at distances of which this percentage comes more than once
 	leastTwins     = 3       // places of a stretch that have distances to compare
 	leastHead      = 4       // tokens of the shortest word of single symbols that is looked for outside of runs

@@ -10,12 +10,13 @@ import (
 
 	"github.com/prlx-go/prlx/core/cycle/repeat"
 	"github.com/prlx-go/prlx/core/testing/cycletest"
+	"github.com/prlx-go/prlx/core/testing/sweep"
 )
 
 // seeds are the cases of each family that a run looks at: PRLX_CYCLE_SEEDS says how many, and from where on ("1000:300"). Without it they
-// are few, one of 10^6 kernels among them.
+// are few, in the full sweep with one of 10^6 kernels among them.
 func seeds(t *testing.T) (first, n int) {
-	first, n = 15, 10
+	first, n = 15, sweep.Of(5, 10)
 	if s := os.Getenv("PRLX_CYCLE_SEEDS"); s != "" {
 		from, count, ok := strings.Cut(s, ":")
 		if !ok {

@@ -10,8 +10,9 @@ import (
 
 // Coverage is what was compared of the launches that both sessions have.
 type Coverage struct {
-	Text        string   `json:"text"`         // "control flow of 12 launches and outputs of 11; values not compared"
-	ControlFlow int64    `json:"control_flow"` // launches of which it was compared
+	Text        string   `json:"text"`                 // "control flow of 12 launches and outputs of 11; values not compared"
+	ControlFlow int64    `json:"control_flow"`         // launches of which it was compared
+	FlowInPart  int64    `json:"control_flow_in_part"` // of these, those of which events were lost or not kept
 	Outputs     int64    `json:"outputs"`
 	Values      int64    `json:"values"`
 	Valued      int64    `json:"values_recorded"` // launches whose recordings hold values on both sides, compared or not
@@ -33,6 +34,9 @@ func coverageOf(launches []*diff.Coverage) *Coverage {
 				*part.count++
 			}
 		}
+		if l.ControlFlow.InPart() {
+			c.FlowInPart++
+		}
 		if l.Values.Recorded() {
 			c.Valued++
 		}
@@ -49,10 +53,18 @@ func coverageOf(launches []*diff.Coverage) *Coverage {
 
 func (c *Coverage) text() string {
 	var compared, not []string
+	flow := "control flow"
+	switch c.FlowInPart {
+	case 0:
+	case c.ControlFlow:
+		flow = "part of the control flow"
+	default:
+		flow = fmt.Sprintf("control flow (of %d a part)", c.FlowInPart)
+	}
 	for _, part := range []struct {
 		name  string
 		count int64
-	}{{"control flow", c.ControlFlow}, {"outputs", c.Outputs}, {"values", c.Values}} {
+	}{{flow, c.ControlFlow}, {"outputs", c.Outputs}, {"values", c.Values}} {
 		switch {
 		case part.count == 0:
 			not = append(not, part.name)

@@ -43,7 +43,7 @@ func jobOf(seats int, damaged []bool, matches ...[]operation.Op) *operation.Job 
 // TestASendNeedsItsTwoSeatsAndNoOther, whatever the number of its peer is said to be.
 func TestASendNeedsItsTwoSeatsAndNoOther(t *testing.T) {
 	for peer, want := range map[int32][]int32{1: {0, 1}, 0: {0}, -1: {0}, 3: {0}, 2: {0, 2}, 1 << 30: {0}} {
-		d := newDiagnosis(jobOf(3, nil, []operation.Op{{Kind: operation.Send, Peer: peer}}), Options{})
+		d := newDossier(jobOf(3, nil, []operation.Op{{Kind: operation.Send, Peer: peer}}), Options{})
 		if got := d.members(&d.job.Matches[0]); !slices.Equal(got, want) {
 			t.Errorf("peer %d: seats %v, want %v", peer, got, want)
 		}
@@ -62,10 +62,11 @@ func TestWhoCalledSomethingElseIsCertainWhereOthersCannotOutnumberThem(t *testin
 			damaged = append(damaged, i < c.damaged)
 		}
 		many, few := slices.Repeat([]operation.Op{op}, 3), []operation.Op{op}
-		d := newDiagnosis(jobOf(6, damaged, many, few), Options{})
-		d.differentCalls(&stall{match: 0}, &stall{match: 1})
-		if len(d.doc.Findings) != 1 || d.doc.Findings[0].Certain != c.certain {
-			t.Errorf("three called one, one the other, %d recordings are damaged: %+v, want certain: %v", c.damaged, d.doc.Findings, c.certain)
+		d := newDossier(jobOf(6, damaged, many, few), Options{})
+		w := &follower{d: d}
+		w.differentCalls(&stall{match: 0}, &stall{match: 1})
+		if len(w.out.findings) != 1 || w.out.findings[0].Certain != c.certain {
+			t.Errorf("three called one, one the other, %d recordings are damaged: %+v, want certain: %v", c.damaged, w.out.findings, c.certain)
 		}
 	}
 }
@@ -93,6 +94,41 @@ func TestALinkIsSaidWithItsNICWhereThatIsKnown(t *testing.T) {
 	}
 }
 
+// TestWhatSaysTheSameOfTheSameRanksIsSaidOnce, whoever found it; who waits is said of all.
+func TestWhatSaysTheSameOfTheSameRanksIsSaidOnce(t *testing.T) {
+	one := func(class, rank string, waiting ...string) *Finding {
+		return &Finding{Class: class, Ranks: []string{rank}, Waiting: waiting}
+	}
+	var first, second found
+	first.add(one(classMismatch, "1", "0", "2"))
+	first.add(one(classMismatch, "1", "2", "3"))
+	first.advise("a")
+	second.add(one(classMismatch, "1", "4"))
+	second.add(one(classEnded, "1"))
+	second.advise("b")
+	second.advise("a")
+	all := together(&first, &second)
+	if len(all.findings) != 2 || !slices.Equal(all.findings[0].Waiting, []string{"0", "2", "3", "4"}) || all.findings[1].Class != classEnded || !slices.Equal(all.advice, []string{"a", "b"}) {
+		t.Errorf("%+v", all)
+	}
+	if len(first.findings) != 1 || !slices.Equal(first.findings[0].Waiting, []string{"0", "2", "3"}) {
+		t.Errorf("what was found first is changed: %+v", first.findings)
+	}
+}
+
+// TestWhatDoesNotEndComesBeforeWhatTakesLong, and what is certain before what is not.
+func TestWhatDoesNotEndComesBeforeWhatTakesLong(t *testing.T) {
+	list := []Finding{{Class: classStraggler, Certain: true}, {Class: classUnrecorded}, {Class: classStage}, {Class: classNeverArrived, Certain: true}, {Class: ClassSlowNIC, Certain: true}}
+	sortFindings(list)
+	var order []string
+	for i := range list {
+		order = append(order, list[i].Class)
+	}
+	if want := []string{classNeverArrived, classStage, classUnrecorded, ClassSlowNIC, classStraggler}; !slices.Equal(order, want) {
+		t.Errorf("got %v, want %v", order, want)
+	}
+}
+
 // TestTheChanceOfSlowLinksIsChernoffs: of n operations all as slow at least.
 func TestTheChanceOfSlowLinksIsChernoffs(t *testing.T) {
 	for _, c := range []struct {
@@ -111,12 +147,13 @@ func TestWhatIsLookedAtIsCounted(t *testing.T) {
 	job.Recordings[0].Proxies, job.Recordings[1].Proxies = make([]operation.ProxyOp, 2), make([]operation.ProxyOp, 3)
 	job.Recordings[0].Kernels, job.Recordings[1].Kernels = make([]operation.Kernel, 4), make([]operation.Kernel, 1)
 	job.Recordings[0].Proxies[1].Begun, job.Recordings[1].Proxies[0].Begun = 5, 7
-	d := newDiagnosis(job, Options{})
-	if d.looked(); d.doc.Looked.Proxies != 5 || d.doc.Looked.Kernels != 5 || d.doc.Looked.Steps != 12 {
-		t.Errorf("looked at %+v", d.doc.Looked)
+	d := newDossier(job, Options{})
+	if l := d.looked(mismatches{looked: lookedNone}, stalls{}, &slowness{links: lookedUnknown}); l.Proxies != 5 || l.Kernels != 5 || l.Steps != 12 || l.Mismatches != lookedNone || l.Links != lookedUnknown {
+		t.Errorf("looked at %+v", l)
 	}
-	if d.endedOnly(); d.doc.Looked.Operations != 3 || d.doc.Looked.Stalls != lookedUnknown {
-		t.Errorf("of recordings that hold ended operations alone: %+v", d.doc.Looked)
+	d.partial = true
+	if s := lookForStalls(d); s.looked.Operations != 3 || s.looked.Stalls != lookedUnknown || len(s.findings)+len(s.stuck)+len(s.waits) > 0 {
+		t.Errorf("of recordings that hold ended operations alone: %+v", s)
 	}
 }
 
@@ -133,10 +170,12 @@ func TestAnOperationIsUnknownWhereOnlyDamagedRecordingsLackItsEnd(t *testing.T) 
 		"both were called":      {nil, [2]operation.Progress{operation.Called, operation.Called}, 0, 1, 0},
 		"one was called, rests": {nil, [2]operation.Progress{operation.Called, operation.Running}, 0, 0, 1},
 	} {
-		d := newDiagnosis(jobOf(2, c.damaged, make([]operation.Op, 2)), Options{StallNS: math.MaxInt64})
+		d := newDossier(jobOf(2, c.damaged, make([]operation.Op, 2)), Options{StallNS: math.MaxInt64})
 		d.ext[0].Progress, d.ext[1].Progress = c.progress[0], c.progress[1]
-		d.stalled(0)
-		if l := d.doc.Looked; l.Complete != c.complete || l.Unknown != c.unknown || l.Unfinished != c.unfinished {
+		var l Looked
+		_, state := d.stalled(0)
+		l.count(state)
+		if l.Complete != c.complete || l.Unknown != c.unknown || l.Unfinished != c.unfinished {
 			t.Errorf("%s: %+v", name, l)
 		}
 	}

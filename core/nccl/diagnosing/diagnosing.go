@@ -7,12 +7,10 @@ package diagnosing
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/nccl/operation"
-	"github.com/prlx-go/prlx/core/straggler"
 )
 
 // Options are what is asked for.
@@ -21,6 +19,7 @@ type Options struct {
 	Limit   int   // findings that are listed, 0: 20
 }
 
+// stallNS is Options.StallNS, where it is 0.
 const stallNS = 5_000_000_000
 
 // Diagnose looks at a job.
@@ -34,42 +33,32 @@ func Diagnose(job *operation.Job, opt Options) (*Document, error) {
 	if opt.StallNS < 0 || opt.Limit < 0 {
 		return nil, fault.Usagef("stall of %d ns and limit of %d findings, expected positive numbers", opt.StallNS, opt.Limit)
 	}
-	d := newDiagnosis(job, opt)
-	d.mismatches()
-	if d.partial = slices.ContainsFunc(job.Recordings, func(r *operation.Recording) bool { return r.EndedOnly }); d.partial {
-		d.endedOnly()
-	} else {
-		d.stalls()
-	}
-	d.links()
-	if err := d.stragglers(); err != nil {
+	d := newDossier(job, opt)
+	slow, err := lookForSlowness(d)
+	if err != nil {
 		return nil, err
 	}
-	return d.document()
+	return document(d, lookForMismatches(d), lookForStalls(d), slow), nil
 }
 
-// diagnosis is a job while it is looked at.
-type diagnosis struct {
+// dossier is what is known of a job before anybody looks for what is wrong. Nobody changes it afterwards.
+type dossier struct {
 	job     *operation.Job
 	opt     Options
-	doc     *Document
-	end     int64               // the last sign of life of anybody
-	ext     []operation.Extent  // by part
-	last    [][]int32           // by communicator and seat: the last match that the member executed, by place; -1 none
-	lost    *straggler.Document // what was lost and is nobody's fault as far as is known; nil: nothing
-	partial bool                // a recording holds operations that have ended only: of those that did not nothing is known
-	open    []int32             // matches that have not come to an end, in order of time
-	at      map[openKey][]int32
-	doubt   []bool // by recording: it is damaged, and nothing follows from what it lacks
-	doubted bool   // one is
+	end     int64              // the last sign of life of anybody
+	ext     []operation.Extent // by part
+	last    [][]int32          // by communicator and seat: the last match that the member executed, by place; -1 none
+	partial bool               // a recording holds operations that have ended only: of those that did not nothing is known
+	doubt   []bool             // by recording: it is damaged, and nothing follows from what it lacks
+	doubted bool               // one is
+	implied int                // operations that must have ended, whatever their records say
 }
 
-// openKey is one rank.
-type openKey struct{ rank int32 }
-
-func newDiagnosis(job *operation.Job, opt Options) *diagnosis {
-	d := &diagnosis{job: job, opt: opt, doc: &Document{Schema: Schema}, ext: make([]operation.Extent, len(job.Parts)), at: map[openKey][]int32{}}
-	d.doubts()
+func newDossier(job *operation.Job, opt Options) *dossier {
+	d := &dossier{job: job, opt: opt, ext: make([]operation.Extent, len(job.Parts))}
+	d.partial = slices.ContainsFunc(job.Recordings, func(r *operation.Recording) bool { return r.EndedOnly })
+	d.doubt, d.end = doubts(job)
+	d.doubted = slices.Contains(d.doubt, true)
 	for i := range job.Comms {
 		last := make([]int32, len(job.Comms[i].Seats))
 		for k := range last {
@@ -87,35 +76,78 @@ func newDiagnosis(job *operation.Job, opt Options) *diagnosis {
 			d.last[m.Comm][job.Parts[i].Seat] = int32(mi)
 		}
 	}
-	d.implied()
+	d.implied = implied(job, d.ext)
 	return d
 }
 
-// implied finds operations that must have ended, whatever their records say: NCCL executes those of a communicator one after the other, so when
+// found is what one look at a job brings to light.
+type found struct {
+	findings []Finding
+	advice   []string // what to record to know more
+	notes    []string
+}
+
+// add lists a finding unless one says the same of the same ranks: what comes later follows from it.
+func (o *found) add(f *Finding) {
+	for i := range o.findings {
+		had := &o.findings[i]
+		if had.Class == f.Class && slices.Equal(had.Ranks, f.Ranks) && had.Peer == f.Peer && had.Stage == f.Stage {
+			for _, w := range f.Waiting {
+				if !slices.Contains(had.Waiting, w) {
+					had.Waiting = append(had.Waiting, w)
+				}
+			}
+			return
+		}
+	}
+	o.findings = append(o.findings, *f)
+}
+
+// advise says once what to record.
+func (o *found) advise(what string) {
+	if !slices.Contains(o.advice, what) {
+		o.advice = append(o.advice, what)
+	}
+}
+
+// together is what several looks bring to light, in their order.
+func together(of ...*found) (all found) {
+	for _, o := range of {
+		for i := range o.findings {
+			all.add(&o.findings[i])
+		}
+		for _, what := range o.advice {
+			all.advise(what)
+		}
+		all.notes = append(all.notes, o.notes...)
+	}
+	return all
+}
+
+// implied counts operations, and completes their extents, that must have ended, whatever their records say: NCCL executes those of a communicator one after the other, so when
 // a later one has begun, the stop of an earlier one was lost. Those of one group are one kernel.
-func (d *diagnosis) implied() {
+func implied(job *operation.Job, ext []operation.Extent) (n int) {
 	type seat struct{ comm, seat int32 }
 	by := map[seat]*[]int32{}
-	for mi := range d.job.Matches {
-		m := &d.job.Matches[mi]
+	for mi := range job.Matches {
+		m := &job.Matches[mi]
 		for i := m.From; i < m.To; i++ {
-			k := seat{m.Comm, d.job.Parts[i].Seat}
+			k := seat{m.Comm, job.Parts[i].Seat}
 			if by[k] == nil {
 				by[k] = &[]int32{}
 			}
 			*by[k] = append(*by[k], i)
 		}
 	}
-	n := 0
 	for _, all := range by {
 		list := *all
-		slices.SortFunc(list, func(x, y int32) int { return cmp.Compare(d.job.Parts[y].Op, d.job.Parts[x].Op) }) // last first
-		begun := operation.None                                                                                  // the group of a later operation that has begun
+		slices.SortFunc(list, func(x, y int32) int { return cmp.Compare(job.Parts[y].Op, job.Parts[x].Op) }) // last first
+		begun := operation.None                                                                              // the group of a later operation that has begun
 		for _, i := range list {
-			p, e := &d.job.Parts[i], &d.ext[i]
+			p, e := &job.Parts[i], &ext[i]
 			group := operation.None
-			if api := d.job.Op(p).API; api >= 0 {
-				group = d.job.Recordings[p.Recording].APIs[api].Group
+			if api := job.Op(p).API; api >= 0 {
+				group = job.Recordings[p.Recording].APIs[api].Group
 			}
 			if begun >= 0 && group >= 0 && begun != group && (e.Progress == operation.Running || e.Progress == operation.Queued) {
 				e.Progress = operation.Finished
@@ -126,13 +158,11 @@ func (d *diagnosis) implied() {
 			}
 		}
 	}
-	if n > 0 {
-		d.doc.Notes = append(d.doc.Notes, fmt.Sprintf("the end of %d operations of ranks is not recorded, and is known from later ones that began", n))
-	}
+	return n
 }
 
 // members are the seats that an operation needs.
-func (d *diagnosis) members(m *operation.Match) []int32 {
+func (d *dossier) members(m *operation.Match) []int32 {
 	if m.Kind == operation.Send {
 		var out []int32
 		for i := m.From; i < m.To; i++ {
@@ -153,7 +183,7 @@ func (d *diagnosis) members(m *operation.Match) []int32 {
 }
 
 // missing are the seats that an operation needs and that have no part in it.
-func (d *diagnosis) missing(m *operation.Match) []int32 {
+func (d *dossier) missing(m *operation.Match) []int32 {
 	if m.Kind != operation.Send && int(m.To-m.From) >= len(d.job.Comms[m.Comm].Seats) {
 		return nil
 	}
@@ -169,7 +199,7 @@ func (d *diagnosis) missing(m *operation.Match) []int32 {
 
 // before reports whether a seat may have executed what its recording does not hold: it holds something of the communicator that came after
 // it, and lacks records.
-func (d *diagnosis) before(m *operation.Match, seat int32) bool {
+func (d *dossier) before(m *operation.Match, seat int32) bool {
 	last := d.last[m.Comm][seat]
 	if last < 0 || d.job.Matches[last].Place <= m.Place {
 		return false
@@ -179,7 +209,7 @@ func (d *diagnosis) before(m *operation.Match, seat int32) bool {
 }
 
 // movedNS is when anything was last heard of an operation.
-func (d *diagnosis) movedNS(m *operation.Match) int64 {
+func (d *dossier) movedNS(m *operation.Match) int64 {
 	moved := int64(0)
 	for i := m.From; i < m.To; i++ {
 		moved = max(moved, d.ext[i].MovedNS)
@@ -189,7 +219,7 @@ func (d *diagnosis) movedNS(m *operation.Match) int64 {
 
 // seatRank is the place in Job.Ranks of a seat; -1 where nobody recorded it and it has no name, or the communicator has no such seat: whom
 // a proxy names as its peer is what a file says.
-func (d *diagnosis) seatRank(comm, seat int32) int32 {
+func (d *dossier) seatRank(comm, seat int32) int32 {
 	if seats := d.job.Comms[comm].Seats; seat >= 0 && int(seat) < len(seats) {
 		return seats[seat].Rank
 	}
@@ -197,7 +227,7 @@ func (d *diagnosis) seatRank(comm, seat int32) int32 {
 }
 
 // rank is the rank of a seat; nil as of seatRank.
-func (d *diagnosis) rank(comm, seat int32) *operation.Rank {
+func (d *dossier) rank(comm, seat int32) *operation.Rank {
 	if r := d.seatRank(comm, seat); r >= 0 {
 		return &d.job.Ranks[r]
 	}
@@ -205,7 +235,7 @@ func (d *diagnosis) rank(comm, seat int32) *operation.Rank {
 }
 
 // inOrder sorts matches by when they were first called.
-func (d *diagnosis) inOrder(matches []int32) {
+func (d *dossier) inOrder(matches []int32) {
 	first := func(mi int32) int64 {
 		m, at := &d.job.Matches[mi], int64(0)
 		for i := m.From; i < m.To; i++ {

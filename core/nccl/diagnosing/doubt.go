@@ -11,24 +11,25 @@ import (
 // A recording that is damaged shows what is in it. What is not in it says nothing: neither that its rank called no more, nor that something has not
 // begun or ended. So it is with a rank of which there is no recording. Findings rest on what sound recordings show.
 
-// doubts notes which recordings are damaged. When the job was last heard of is told by the others.
-func (d *diagnosis) doubts() {
-	d.doubt = make([]bool, len(d.job.Recordings))
+// doubts says which recordings are damaged, and when the job was last heard of: the others tell that.
+func doubts(job *operation.Job) (doubt []bool, end int64) {
+	doubt = make([]bool, len(job.Recordings))
 	damaged := int64(0)
-	for i, r := range d.job.Recordings {
-		if d.doubt[i] = r.Doubted(); d.doubt[i] {
-			d.doubted, damaged = true, max(damaged, r.LastNS)
+	for i, r := range job.Recordings {
+		if doubt[i] = r.Doubted(); doubt[i] {
+			damaged = max(damaged, r.LastNS)
 			continue
 		}
-		d.end = max(d.end, r.LastNS)
+		end = max(end, r.LastNS)
 	}
-	if d.end == 0 {
-		d.end = damaged
+	if end == 0 {
+		end = damaged
 	}
+	return doubt, end
 }
 
 // sound are the parts of an operation that are of recordings which are not damaged.
-func (d *diagnosis) sound(m *operation.Match) []operation.Part {
+func (d *dossier) sound(m *operation.Match) []operation.Part {
 	if !d.doubted {
 		return d.job.Of(m)
 	}
@@ -36,7 +37,7 @@ func (d *diagnosis) sound(m *operation.Match) []operation.Part {
 }
 
 // unsure is how many members of an operation may have done anything: of them there is no sound recording.
-func (d *diagnosis) unsure(m *operation.Match) (n int) {
+func (d *dossier) unsure(m *operation.Match) (n int) {
 	for _, seat := range d.members(m) {
 		if r := d.job.Comms[m.Comm].Seats[seat].Recording; r < 0 || d.doubt[r] {
 			n++
@@ -45,8 +46,8 @@ func (d *diagnosis) unsure(m *operation.Match) (n int) {
 	return n
 }
 
-// rests takes back the certainty of findings about ranks whose recordings are damaged.
-func (d *diagnosis) rests() {
+// unsettle takes back the certainty of findings about ranks whose recordings are damaged.
+func (d *dossier) unsettle(findings []Finding) {
 	if !d.doubted {
 		return
 	}
@@ -56,8 +57,8 @@ func (d *diagnosis) rests() {
 			doubted[r.ID] = true
 		}
 	}
-	for i := range d.doc.Findings {
-		f := &d.doc.Findings[i]
+	for i := range findings {
+		f := &findings[i]
 		if f.Certain && (doubted[f.Peer] || slices.ContainsFunc(f.Ranks, func(id string) bool { return doubted[id] })) {
 			f.Certain = false
 			f.Detail = append(f.Detail, "it rests on a recording that is damaged")
@@ -66,10 +67,9 @@ func (d *diagnosis) rests() {
 }
 
 // evidence is what was looked at, and what could have changed the answer and was not.
-func (d *diagnosis) evidence() *verdict.Evidence {
+func (d *dossier) evidence(l *Looked) *verdict.Evidence {
 	e := &verdict.Evidence{}
 	d.job.Evidence(e)
-	l := &d.doc.Looked
 	e.Looked("operations", int64(l.Operations))
 	if d.partial {
 		e.Lacks("operations that do not come to an end", "these recordings hold operations that have ended")
@@ -84,35 +84,32 @@ func (d *diagnosis) evidence() *verdict.Evidence {
 var stalling = []string{classNeverArrived, classEnded, classUnrecorded, classNotStarted, ClassDeadlock, classStage, classStuck}
 
 // progress says whether the job goes on.
-func (d *diagnosis) progress() {
-	e, l := d.evidence(), &d.doc.Looked
+func (d *Document) progress(e *verdict.Evidence) verdict.Verdict {
+	l := &d.Looked
 	if l.Operations == 0 {
 		e.Lacks("operations", "none of several ranks is in the recordings")
 	}
-	for i := range d.doc.Findings {
-		if f := &d.doc.Findings[i]; slices.Contains(stalling, f.Class) {
-			d.doc.Progress = e.Check(true, capital(f.Sentence))
-			return
+	for i := range d.Findings {
+		if f := &d.Findings[i]; slices.Contains(stalling, f.Class) {
+			return e.Check(true, capital(f.Sentence))
 		}
 	}
-	d.doc.Progress = e.Check(false, fmt.Sprintf("%d operations, the job goes on", l.Operations))
+	return e.Check(false, fmt.Sprintf("%d operations, the job goes on", l.Operations))
 }
 
 // conclude says what the diagnosis comes to, and what that rests on. Its status and verdict agree with it.
-func (d *diagnosis) conclude() {
-	doc, e := d.doc, d.evidence()
-	if doc.Looked.Stragglers == lookedUnknown {
+func (d *Document) conclude(e *verdict.Evidence) {
+	if d.Looked.Stragglers == lookedUnknown {
 		e.Lacks("who was late", "too few operations of several ranks have kernels that are recorded")
 	}
-	d.progress()
-	switch doc.Status {
+	switch d.Status {
 	case StatusCulprit:
-		doc.Conclusion = e.Check(true, doc.Verdict)
+		d.Conclusion = e.Check(true, d.Verdict)
 	case StatusNothing:
-		if doc.Conclusion = e.Check(false, doc.Verdict); doc.Conclusion.Outcome == verdict.Inconclusive {
-			doc.Status, doc.Verdict = statusInconclusive, doc.Conclusion.Why
+		if d.Conclusion = e.Check(false, d.Verdict); d.Conclusion.Outcome == verdict.Inconclusive {
+			d.Status, d.Verdict = statusInconclusive, d.Conclusion.Why
 		}
 	default:
-		doc.Conclusion = e.Open(doc.Verdict)
+		d.Conclusion = e.Open(d.Verdict)
 	}
 }

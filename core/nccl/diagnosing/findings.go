@@ -13,7 +13,7 @@ const (
 )
 
 // finding begins a finding about an operation and the ranks that cause it.
-func (d *diagnosis) finding(class string, mi int32, ranks []int32) *Finding {
+func (d *dossier) finding(class string, mi int32, ranks []int32) *Finding {
 	m := &d.job.Matches[mi]
 	f := &Finding{
 		Class: class, Channel: -1, NIC: -1, Comm: d.job.Comms[m.Comm].Name, Operation: m.Func, Sequence: d.number(m), Occurrence: int(m.Occurrence),
@@ -31,24 +31,8 @@ func (d *diagnosis) finding(class string, mi int32, ranks []int32) *Finding {
 	return f
 }
 
-// add lists a finding unless one says the same of the same ranks: what comes later follows from it.
-func (d *diagnosis) add(f *Finding) {
-	for i := range d.doc.Findings {
-		had := &d.doc.Findings[i]
-		if had.Class == f.Class && slices.Equal(had.Ranks, f.Ranks) && had.Peer == f.Peer && had.Stage == f.Stage {
-			for _, w := range f.Waiting {
-				if !slices.Contains(had.Waiting, w) {
-					had.Waiting = append(had.Waiting, w)
-				}
-			}
-			return
-		}
-	}
-	d.doc.Findings = append(d.doc.Findings, *f)
-}
-
 // number is what tells an operation from others of its function: sends and receives are counted.
-func (d *diagnosis) number(m *operation.Match) uint64 {
+func (d *dossier) number(m *operation.Match) uint64 {
 	if m.Kind == operation.Send {
 		return uint64(m.Occurrence)
 	}
@@ -56,7 +40,7 @@ func (d *diagnosis) number(m *operation.Match) uint64 {
 }
 
 // operation names an operation: "AllReduce #17 of world".
-func (d *diagnosis) operation(mi int32) string {
+func (d *dossier) operation(mi int32) string {
 	m := &d.job.Matches[mi]
 	if m.Kind == operation.Send {
 		p := &d.job.Parts[m.From]
@@ -73,7 +57,7 @@ func (d *diagnosis) operation(mi int32) string {
 	return s
 }
 
-func (d *diagnosis) seatName(comm, seat int32) string {
+func (d *dossier) seatName(comm, seat int32) string {
 	if seat < 0 || int(seat) >= len(d.job.Comms[comm].Seats) {
 		return fmt.Sprintf("rank %d", seat)
 	}
@@ -84,7 +68,7 @@ func (d *diagnosis) seatName(comm, seat int32) string {
 }
 
 // nameOf names a rank with its host.
-func (d *diagnosis) nameOf(rank int32) string {
+func (d *dossier) nameOf(rank int32) string {
 	if rank < 0 {
 		return "a rank that nobody recorded"
 	}
@@ -99,7 +83,7 @@ func (d *diagnosis) nameOf(rank int32) string {
 }
 
 // namesOf names several ranks, the first of them where they are many.
-func (d *diagnosis) namesOf(ranks []int32) string {
+func (d *dossier) namesOf(ranks []int32) string {
 	switch {
 	case len(ranks) == 1:
 		return d.nameOf(ranks[0])
@@ -118,7 +102,7 @@ func (d *diagnosis) namesOf(ranks []int32) string {
 }
 
 // waiting names the ranks that are in an operation.
-func (d *diagnosis) waiting(f *Finding, s *stall) {
+func (d *dossier) waiting(f *Finding, s *stall) {
 	for _, part := range slices.Concat(s.running, s.queued) {
 		if r := d.job.Parts[part].Rank; r >= 0 && !slices.Contains(f.Waiting, d.job.Ranks[r].ID) && !slices.Contains(f.Ranks, d.job.Ranks[r].ID) {
 			f.Waiting = append(f.Waiting, d.job.Ranks[r].ID)
@@ -138,7 +122,8 @@ func waited(f *Finding) string {
 
 func seconds(ns int64) string { return fmt.Sprintf("%.1f s", float64(ns)/1e9) }
 
-func (d *diagnosis) neverArrived(s *stall, seat int32) {
+func (w *follower) neverArrived(s *stall, seat int32) {
+	d := w.d
 	m := &d.job.Matches[s.match]
 	rank := d.job.Comms[m.Comm].Seats[seat].Rank
 	f := d.finding(classNeverArrived, s.match, []int32{rank})
@@ -147,7 +132,7 @@ func (d *diagnosis) neverArrived(s *stall, seat int32) {
 	f.Sentence = fmt.Sprintf("%s never called %s: %s", d.nameOf(rank), d.operation(s.match), waited(f))
 	if !f.Certain {
 		f.Detail = append(f.Detail, "whether an operation that it called before holds it is not recorded at level 0; record at level 1 or above")
-		d.advise("record at level 1 or above (PRLX_NCCL_LEVEL=1): at level 0 the end of operations is not recorded")
+		w.out.advise("record at level 1 or above (PRLX_NCCL_LEVEL=1): at level 0 the end of operations is not recorded")
 	}
 	if last := d.last[m.Comm][seat]; last >= 0 {
 		f.Detail = append(f.Detail, "the last that it called of this communicator is "+d.operation(last))
@@ -155,12 +140,12 @@ func (d *diagnosis) neverArrived(s *stall, seat int32) {
 		f.Detail = append(f.Detail, "it called nothing of this communicator")
 	}
 	f.Detail = append(f.Detail, "its process lives: it does something else, and its own stack says what")
-	d.root(s, rank, "it has not called it, and waits for nobody in NCCL")
-	d.add(f)
+	w.root(s, rank, "it has not called it, and waits for nobody in NCCL")
+	w.out.add(f)
 }
 
 // lostSince reports whether callbacks of a code were lost, by a member of an operation, after it was called.
-func (d *diagnosis) lostSince(mi int32, code int) bool {
+func (d *dossier) lostSince(mi int32, code int) bool {
 	m := &d.job.Matches[mi]
 	for i := m.From; i < m.To; i++ {
 		l := &d.job.Recordings[d.job.Parts[i].Recording].Loss
@@ -172,7 +157,7 @@ func (d *diagnosis) lostSince(mi int32, code int) bool {
 }
 
 // blind reports whether it is not recorded that the last operation of a rank ended.
-func (d *diagnosis) blind(rank int32) bool {
+func (d *dossier) blind(rank int32) bool {
 	last, at := operation.Finished, int64(0)
 	for i := range d.job.Parts {
 		if d.job.Parts[i].Rank == rank && d.ext[i].CalledNS >= at {
@@ -182,14 +167,8 @@ func (d *diagnosis) blind(rank int32) bool {
 	return last == operation.Called
 }
 
-// advise says once what to record.
-func (d *diagnosis) advise(what string) {
-	if !slices.Contains(d.doc.Advice, what) {
-		d.doc.Advice = append(d.doc.Advice, what)
-	}
-}
-
-func (d *diagnosis) ended(s *stall, seat int32) {
+func (w *follower) ended(s *stall, seat int32) {
+	d := w.d
 	m := &d.job.Matches[s.match]
 	rank := d.job.Comms[m.Comm].Seats[seat].Rank
 	r := d.job.Recordings[d.job.Ranks[rank].Recording]
@@ -202,11 +181,12 @@ func (d *diagnosis) ended(s *stall, seat int32) {
 	}
 	f.Sentence = fmt.Sprintf("%s %s before %s: %s", d.nameOf(rank), how, d.operation(s.match), waited(f))
 	f.Detail = append(f.Detail, fmt.Sprintf("its last sign of life is %s older than the last one of the job", seconds(d.end-r.LastNS)))
-	d.root(s, rank, "its process "+how)
-	d.add(f)
+	w.root(s, rank, "its process "+how)
+	w.out.add(f)
 }
 
-func (d *diagnosis) unrecorded(s *stall) {
+func (w *follower) unrecorded(s *stall) {
+	d := w.d
 	m := &d.job.Matches[s.match]
 	ranks, names, lacks := []int32{}, "", "there is no recording of"
 	seats := s.unrecorded
@@ -228,12 +208,13 @@ func (d *diagnosis) unrecorded(s *stall) {
 	d.waiting(f, s)
 	f.Sentence = fmt.Sprintf("%s does not come to an end, and %s %s: %s", d.operation(s.match), lacks, names, waited(f))
 	if len(s.unrecorded) > 0 {
-		d.advise("gather the recordings of all hosts into one folder")
+		w.out.advise("gather the recordings of all hosts into one folder")
 	}
-	d.add(f)
+	w.out.add(f)
 }
 
-func (d *diagnosis) notStarted(s *stall, part int32) {
+func (w *follower) notStarted(s *stall, part int32) {
+	d := w.d
 	p := &d.job.Parts[part]
 	f := d.finding(classNotStarted, s.match, []int32{p.Rank})
 	l := &d.job.Recordings[p.Recording].Loss
@@ -241,12 +222,13 @@ func (d *diagnosis) notStarted(s *stall, part int32) {
 	d.waiting(f, s)
 	f.Sentence = fmt.Sprintf("the GPU of %s has not begun with %s, which the rank called %s before the recording ends: %s", d.nameOf(p.Rank), d.operation(s.match), seconds(d.job.Recordings[p.Recording].LastNS-d.ext[part].CalledNS), waited(f))
 	f.Detail = append(f.Detail, "no kernel of NCCL is before it on this GPU: a kernel or a copy of the program is, or an event that its stream waits for")
-	d.root(s, p.Rank, "its GPU has not begun with it")
-	d.add(f)
+	w.root(s, p.Rank, "its GPU has not begun with it")
+	w.out.add(f)
 }
 
 // differentCalls are members of one communicator that called different operations at one place.
-func (d *diagnosis) differentCalls(s, other *stall) {
+func (w *follower) differentCalls(s, other *stall) {
+	d := w.d
 	m := &d.job.Matches[s.match]
 	o := &d.job.Matches[other.match]
 	in, out := int(m.To-m.From), int(o.To-o.From)
@@ -263,20 +245,22 @@ func (d *diagnosis) differentCalls(s, other *stall) {
 	f.Certain = unsure == 0 || min(in, out)+unsure <= max(in, out) // else others may make them the most
 	d.waiting(f, rest)
 	f.Sentence = fmt.Sprintf("%s called %s where the other ranks of the communicator called %s", d.namesOf(ranks), d.operation(called), d.operation(instead))
-	d.add(f)
+	w.out.add(f)
 }
 
-func (d *diagnosis) deadlock(s *stall, ranks []int32, circle []string) {
+func (w *follower) deadlock(s *stall, ranks []int32, circle []string) {
+	d := w.d
 	f := d.finding(ClassDeadlock, s.match, ranks)
 	f.Certain = true
 	d.waiting(f, s)
 	f.Sentence = fmt.Sprintf("%s wait for each other in a circle of %d operations, for %s", d.namesOf(ranks), len(circle), seconds(s.sinceNS))
 	f.Detail = append(f.Detail, circle...)
-	d.add(f)
+	w.out.add(f)
 }
 
 // stage is a step that holds an operation which all members are in.
-func (d *diagnosis) stage(s *stall, h *held) {
+func (w *follower) stage(s *stall, h *held) {
+	d := w.d
 	m := &d.job.Matches[s.match]
 	rank := d.seatRank(m.Comm, h.seat)
 	f := d.finding(classStage, s.match, []int32{rank})
@@ -295,46 +279,50 @@ func (d *diagnosis) stage(s *stall, h *held) {
 		where += fmt.Sprintf(", NIC %d", h.nic)
 	}
 	f.Sentence = fmt.Sprintf("%s holds up %s in %s %s: %s; %s", d.nameOf(rank), d.operation(s.match), f.Stage, where, h.because, waited(f))
-	d.root(s, rank, f.Stage+": "+h.because)
-	d.add(f)
+	w.root(s, rank, f.Stage+": "+h.because)
+	w.out.add(f)
 }
 
 // stuck is an operation that all members are in, and of which no step tells where it is held up.
-func (d *diagnosis) stuck(s *stall, proxies int) {
+func (w *follower) stuck(s *stall, proxies int) {
+	d := w.d
 	f := d.finding(classStuck, s.match, nil)
 	d.waiting(f, s)
 	f.Sentence = fmt.Sprintf("%s does not come to an end, all its ranks are in it, and nothing that was recorded says where it is held up: %s", d.operation(s.match), waited(f))
 	switch {
 	case proxies == 0:
-		d.advise("record at level 3 (PRLX_NCCL_LEVEL=3): the steps of proxies tell which stage of which rank holds; operations inside of one host have none")
+		w.out.advise("record at level 3 (PRLX_NCCL_LEVEL=3): the steps of proxies tell which stage of which rank holds; operations inside of one host have none")
 	default:
-		d.advise("record at level 3 (PRLX_NCCL_LEVEL=3): what proxies do is recorded, and not the stages of their steps")
+		w.out.advise("record at level 3 (PRLX_NCCL_LEVEL=3): what proxies do is recorded, and not the stages of their steps")
 	}
-	d.add(f)
+	w.out.add(f)
 }
 
 // wait lists that the ranks of an operation wait for one that is in another.
-func (d *diagnosis) wait(h hop, next int32, s *stall) {
-	d.row(s, h.rank, h.because+" "+d.operation(next), d.job.Ranks[h.rank].ID)
+func (w *follower) wait(h hop, next int32, s *stall) {
+	d := w.d
+	w.row(s, h.rank, h.because+" "+d.operation(next), d.job.Ranks[h.rank].ID)
 }
 
 // root lists that the ranks of an operation wait for one at which it ends.
-func (d *diagnosis) root(s *stall, rank int32, because string) {
+func (w *follower) root(s *stall, rank int32, because string) {
+	d := w.d
 	if rank >= 0 {
-		d.row(s, rank, because, d.job.Ranks[rank].ID)
+		w.row(s, rank, because, d.job.Ranks[rank].ID)
 	}
 }
 
-func (d *diagnosis) row(s *stall, rank int32, because, id string) {
+func (w *follower) row(s *stall, rank int32, because, id string) {
+	d := w.d
 	m := &d.job.Matches[s.match]
 	for _, part := range slices.Concat(s.running, s.queued) {
 		p := &d.job.Parts[part]
-		if p.Rank == rank || len(d.doc.Waits) >= mostWaits {
+		if p.Rank == rank || len(w.waits) >= mostWaits {
 			continue
 		}
-		w := Wait{d.job.Ranks[p.Rank].ID, id, d.job.Comms[m.Comm].Name, m.Func, d.number(m), because}
-		if !slices.Contains(d.doc.Waits, w) {
-			d.doc.Waits = append(d.doc.Waits, w)
+		one := Wait{d.job.Ranks[p.Rank].ID, id, d.job.Comms[m.Comm].Name, m.Func, d.number(m), because}
+		if !slices.Contains(w.waits, one) {
+			w.waits = append(w.waits, one)
 		}
 	}
 }

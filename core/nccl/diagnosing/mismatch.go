@@ -34,8 +34,14 @@ func count(r *operation.Recording, op *operation.Op) string {
 	return fmt.Sprint(op.Count)
 }
 
-// mismatches compares what members passed to one operation.
-func (d *diagnosis) mismatches() {
+// mismatches are operations to which members passed different things.
+type mismatches struct {
+	found
+	looked string // whether anything was compared
+}
+
+// lookForMismatches compares what members passed to one operation.
+func lookForMismatches(d *dossier) (out mismatches) {
 	looked := 0
 	for mi := range d.job.Matches {
 		m := &d.job.Matches[mi]
@@ -46,19 +52,20 @@ func (d *diagnosis) mismatches() {
 		looked++
 		for k := range alike {
 			if a := &alike[k]; (a.only == nil || a.only(m)) && d.differs(parts, a) {
-				d.different(int32(mi), parts, a)
+				out.add(d.different(int32(mi), parts, a))
 				break
 			}
 		}
 	}
-	d.doc.Looked.Mismatches = lookedNone
+	out.looked = lookedNone
 	if looked == 0 {
-		d.doc.Looked.Mismatches = lookedUnknown
+		out.looked = lookedUnknown
 	}
+	return out
 }
 
 // differs is the quick look at what nearly always is alike.
-func (d *diagnosis) differs(parts []operation.Part, a *passed) bool {
+func (d *dossier) differs(parts []operation.Part, a *passed) bool {
 	p := &parts[0]
 	r, op := d.job.Recordings[p.Recording], d.job.Op(p)
 	for i := range parts[1:] {
@@ -94,7 +101,7 @@ func (d *diagnosis) differs(parts []operation.Part, a *passed) bool {
 }
 
 // different is an operation to which members passed different things: those who are fewer are named.
-func (d *diagnosis) different(mi int32, parts []operation.Part, a *passed) {
+func (d *dossier) different(mi int32, parts []operation.Part, a *passed) *Finding {
 	by := map[string][]int32{}
 	var values []string
 	for i := range parts {
@@ -116,5 +123,5 @@ func (d *diagnosis) different(mi int32, parts []operation.Part, a *passed) {
 	if len(by[values[0]]) == len(odd) {
 		f.Detail = append(f.Detail, "as many ranks passed the one as the other: which of them is wrong is not known")
 	}
-	d.add(f)
+	return f
 }

@@ -20,11 +20,28 @@ const (
 	leastEvents = 8      // operations that a link must have carried
 )
 
-// stragglers asks `straggler` who is late again and again.
-func (d *diagnosis) stragglers() error {
+// slowness is who is late and which links are slow, of jobs that do come to an end.
+type slowness struct {
+	found
+	d          *dossier
+	links      string              // whether links were looked at
+	stragglers string              // whether ranks were
+	lost       *straggler.Document // what was lost and is nobody's fault as far as is known; nil: nothing
+}
+
+// lookForSlowness looks at links, then at ranks: a link that costs time is said once.
+func lookForSlowness(d *dossier) (*slowness, error) {
+	o := &slowness{d: d, links: lookedUnknown, stragglers: lookedUnknown}
+	o.lookForLinks()
+	return o, o.lookForStragglers()
+}
+
+// lookForStragglers asks `straggler` who is late again and again.
+func (o *slowness) lookForStragglers() error {
+	d := o.d
 	s := dividing.StragglerJob(d.job, d.ext)
 	if s == nil {
-		d.advise("record at level 1 or above (PRLX_NCCL_LEVEL=1): who was late is told by when kernels begin and end")
+		o.advise("record at level 1 or above (PRLX_NCCL_LEVEL=1): who was late is told by when kernels begin and end")
 		return nil
 	}
 	late, err := straggler.Find(s, straggler.Options{})
@@ -33,16 +50,16 @@ func (d *diagnosis) stragglers() error {
 	}
 	switch late.Status {
 	case straggler.StatusInconclusive:
-		d.doc.Notes = append(d.doc.Notes, late.Verdict)
-		d.lost = late
+		o.notes = append(o.notes, late.Verdict)
+		o.lost = late
 		return nil
 	case straggler.StatusNobody:
-		d.doc.Looked.Stragglers = lookedNone
+		o.stragglers = lookedNone
 		return nil
 	}
-	d.doc.Looked.Stragglers = lookedNone
+	o.stragglers = lookedNone
 	if late.Unblamed.Share >= straggler.LostShare {
-		d.lost = late
+		o.lost = late
 	}
 	for i := range late.Ranks {
 		r := &late.Ranks[i]
@@ -51,14 +68,14 @@ func (d *diagnosis) stragglers() error {
 			continue
 		}
 		rank := int32(slices.IndexFunc(s.Ranks, func(x straggler.Rank) bool { return x.ID == r.ID }))
-		d.doc.Looked.Stragglers = lookedFound
+		o.stragglers = lookedFound
 		f := d.about(classStraggler, []int32{rank})
 		f.CostNS, f.Certain, f.Window = cost, true, windowOf(r.Window)
 		f.Sentence = fmt.Sprintf("%s is late %s: it cost %s, %.1f %% of the time", d.nameOf(rank), often(r, late), straggler.Duration(cost), 100*float64(cost)/float64(late.LengthNS))
 		f.Detail = append(f.Detail, late.Verdict)
-		d.add(f)
+		o.add(f)
 	}
-	d.slowNowAndThen(s, late)
+	o.slowNowAndThen(s, late)
 	return nil
 }
 
@@ -87,7 +104,8 @@ func windowOf(w *straggler.Window) *Window {
 }
 
 // slowNowAndThen adds links that cost the job time, and that are not slow for good.
-func (d *diagnosis) slowNowAndThen(s *straggler.Job, late *straggler.Document) {
+func (o *slowness) slowNowAndThen(s *straggler.Job, late *straggler.Document) {
+	d := o.d
 	for i := range late.Links {
 		l := &late.Links[i]
 		if !l.Blamed || !l.Directed {
@@ -95,22 +113,23 @@ func (d *diagnosis) slowNowAndThen(s *straggler.Job, late *straggler.Document) {
 		}
 		from := int32(slices.IndexFunc(s.Ranks, func(x straggler.Rank) bool { return x.ID == l.Ranks[0] }))
 		to := int32(slices.IndexFunc(s.Ranks, func(x straggler.Rank) bool { return x.ID == l.Ranks[1] }))
-		d.doc.Looked.Links = lookedFound
-		if d.told(from, to, windowOf(l.Window)) {
+		o.links = lookedFound
+		if o.told(from, to, windowOf(l.Window)) {
 			continue
 		}
 		f := d.about(ClassSlowLink, []int32{from})
 		f.Peer, f.CostNS, f.Certain, f.Direction, f.Window = d.job.Ranks[to].ID, l.CostNS, true, "send", windowOf(l.Window)
 		f.Sentence = fmt.Sprintf("the link from %s to %s is slow %s: it cost %s, %.1f %% of the time", d.nameOf(from), d.nameOf(to), l.Window.Often(late.FromNS), straggler.Duration(l.CostNS), 100*l.Share)
 		f.Detail = append(f.Detail, late.Verdict)
-		d.add(f)
+		o.add(f)
 	}
 }
 
 // told adds to a finding that names a link, or the NIC before it, when it cost time; false: there is none.
-func (d *diagnosis) told(from, to int32, w *Window) bool {
-	for i := range d.doc.Findings {
-		f := &d.doc.Findings[i]
+func (o *slowness) told(from, to int32, w *Window) bool {
+	d := o.d
+	for i := range o.findings {
+		f := &o.findings[i]
 		send := f.Class == ClassSlowLink && f.Ranks[0] == d.job.Ranks[from].ID && f.Peer == d.job.Ranks[to].ID ||
 			f.Class == ClassSlowNIC && f.Direction == "send" && f.Ranks[0] == d.job.Ranks[from].ID
 		if send || f.Class == ClassSlowNIC && f.Direction == "receive" && f.Ranks[0] == d.job.Ranks[to].ID {
@@ -122,7 +141,7 @@ func (d *diagnosis) told(from, to int32, w *Window) bool {
 }
 
 // about begins a finding that is about no one operation.
-func (d *diagnosis) about(class string, ranks []int32) *Finding {
+func (d *dossier) about(class string, ranks []int32) *Finding {
 	f := &Finding{Class: class, Channel: -1, NIC: -1, Ranks: []string{}, Hosts: []string{}, Waiting: []string{}, Detail: []string{}}
 	for _, r := range ranks {
 		f.Ranks = append(f.Ranks, d.job.Ranks[r].ID)
@@ -133,15 +152,16 @@ func (d *diagnosis) about(class string, ranks []int32) *Finding {
 	return f
 }
 
-// links looks for links on which steps take longer than on others.
-func (d *diagnosis) links() {
+// lookForLinks looks for links on which steps take longer than on others.
+func (o *slowness) lookForLinks() {
+	d := o.d
 	all := dividing.Links(d.job)
 	all = slices.DeleteFunc(all, func(l dividing.Link) bool { return l.Steps < leastSteps || l.Ops < leastEvents })
 	if len(all) < 4 {
-		d.advise("record at level 3 (PRLX_NCCL_LEVEL=3): how fast links are is told by the steps of proxies, of which there are some between hosts only")
+		o.advise("record at level 3 (PRLX_NCCL_LEVEL=3): how fast links are is told by the steps of proxies, of which there are some between hosts only")
 		return
 	}
-	d.doc.Looked.Links = lookedNone
+	o.links = lookedNone
 	first, last := int64(0), d.end
 	for _, r := range d.job.Recordings {
 		if first == 0 || r.FirstNS < first {
@@ -163,7 +183,7 @@ func (d *diagnosis) links() {
 	case n == 0:
 		return
 	case float64(n) > mostSlow*float64(len(all)):
-		d.doc.Notes = append(d.doc.Notes, fmt.Sprintf("%d of %d links are slower than the middle one by half or more: they are of two kinds, and none is called slow", n, len(all)))
+		o.notes = append(o.notes, fmt.Sprintf("%d of %d links are slower than the middle one by half or more: they are of two kinds, and none is called slow", n, len(all)))
 		return
 	}
 	taken := map[int]bool{}
@@ -174,11 +194,11 @@ func (d *diagnosis) links() {
 		{func(l *dividing.Link) (int32, int32) { return l.FromRank, l.ToRank }, "send"},
 		{func(l *dividing.Link) (int32, int32) { return l.ToRank, l.FromRank }, "receive"},
 	} {
-		d.nics(all, slow, side.of, side.direction, taken)
+		o.nics(all, slow, side.of, side.direction, taken)
 	}
 	for i := range all {
 		if l := &all[i]; !taken[i] && slow(l) {
-			d.slowLink(l)
+			o.slowLink(l)
 		}
 	}
 }
@@ -207,7 +227,7 @@ func chance(above, n int, usual float64) float64 {
 }
 
 // busyNS is the time in which the job did anything: without the silence at its end.
-func (d *diagnosis) busyNS(first, last int64) int64 {
+func (d *dossier) busyNS(first, last int64) int64 {
 	moved := first
 	for i := range d.ext {
 		moved = max(moved, d.ext[i].MovedNS)
@@ -216,7 +236,8 @@ func (d *diagnosis) busyNS(first, last int64) int64 {
 }
 
 // nics finds ranks all of whose links in one direction are slow, to two others at least, while not all are in the other direction.
-func (d *diagnosis) nics(all []dividing.Link, slow func(*dividing.Link) bool, of func(*dividing.Link) (int32, int32), direction string, taken map[int]bool) {
+func (o *slowness) nics(all []dividing.Link, slow func(*dividing.Link) bool, of func(*dividing.Link) (int32, int32), direction string, taken map[int]bool) {
+	d := o.d
 	type tally struct {
 		links, slow int
 		peers       []int32
@@ -271,8 +292,8 @@ func (d *diagnosis) nics(all []dividing.Link, slow func(*dividing.Link) bool, of
 				f.Detail = append(f.Detail, said(&all[i]))
 			}
 		}
-		d.doc.Looked.Links = lookedFound
-		d.add(f)
+		o.links = lookedFound
+		o.add(f)
 	}
 }
 
@@ -284,13 +305,14 @@ func said(l *dividing.Link) string {
 	return s
 }
 
-func (d *diagnosis) slowLink(l *dividing.Link) {
+func (o *slowness) slowLink(l *dividing.Link) {
+	d := o.d
 	f := d.about(ClassSlowLink, []int32{l.FromRank})
 	f.Peer, f.Channel, f.NIC, f.CostNS, f.Certain, f.Direction = l.To, l.Channel, l.NIC, l.Excess, true, "send"
 	f.Sentence = fmt.Sprintf("the link from %s to %s is slow on channel %d: a step takes %.1f times as long as on the middle link, %.3g GB/s", d.nameOf(l.FromRank), d.nameOf(l.ToRank), l.Channel, l.Times, float64(l.Rate)/1e9)
 	if l.NIC >= 0 {
 		f.Sentence += fmt.Sprintf(" (NIC %d)", l.NIC)
 	}
-	d.doc.Looked.Links = lookedFound
-	d.add(f)
+	o.links = lookedFound
+	o.add(f)
 }

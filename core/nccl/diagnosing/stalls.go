@@ -20,53 +20,82 @@ type stall struct {
 	sinceNS    int64   // for how long it has not moved
 }
 
-// stalls finds what does not come to an end, and follows each to its root.
-func (d *diagnosis) stalls() {
-	found := map[int32]*stall{}
-	for mi := range d.job.Matches {
-		if s := d.stalled(int32(mi)); s != nil {
-			found[int32(mi)] = s
-			d.open = append(d.open, int32(mi))
-		}
-	}
-	d.inOrder(d.open)
-	for _, mi := range d.open {
-		s := found[mi]
-		for _, part := range slices.Concat(s.running, s.queued) {
-			k := openKey{d.job.Parts[part].Rank}
-			d.at[k] = append(d.at[k], mi)
-		}
-	}
-	f := &follower{d: d, found: found, known: map[int32]bool{}}
-	for _, mi := range d.open {
-		f.match(mi)
-		if len(d.doc.Stuck) < mostStuck {
-			d.tabulate(found[mi])
-		}
-	}
-	d.doc.Looked.Stalls = lookedNone
-	if len(d.open) > 0 {
-		d.doc.Looked.Stalls = lookedFound
-	} else if d.silence() {
-		d.doc.Looked.Stalls = lookedUnknown
-	}
+// stalls are operations that do not come to an end, and the roots of that.
+type stalls struct {
+	found
+	waits  []Wait
+	stuck  []Stuck
+	looked Looked // the counts of operations, and whether any stalls
 }
 
-// endedOnly counts operations where recordings hold those alone that have ended.
-func (d *diagnosis) endedOnly() {
+// lookForStalls finds what does not come to an end, and follows each to its root. Where recordings hold those operations alone that have ended it counts
+// them.
+func lookForStalls(d *dossier) stalls {
+	w := &follower{d: d, found: map[int32]*stall{}, known: map[int32]bool{}, at: map[int32][]int32{}}
+	looked := Looked{Stalls: lookedUnknown}
+	var open []int32 // in order of time
 	for mi := range d.job.Matches {
-		d.stalled(int32(mi))
+		s, state := d.stalled(int32(mi))
+		looked.count(state)
+		if s != nil {
+			w.found[int32(mi)] = s
+			open = append(open, int32(mi))
+		}
 	}
-	d.doc.Looked.Stalls = lookedUnknown
+	if d.partial {
+		return stalls{looked: looked}
+	}
+	d.inOrder(open)
+	for _, mi := range open {
+		s := w.found[mi]
+		for _, part := range slices.Concat(s.running, s.queued) {
+			rank := d.job.Parts[part].Rank
+			w.at[rank] = append(w.at[rank], mi)
+		}
+	}
+	var stuck []Stuck
+	for _, mi := range open {
+		w.match(mi)
+		if len(stuck) < mostStuck {
+			stuck = append(stuck, d.tabulate(w.found[mi])...)
+		}
+	}
+	switch {
+	case len(open) > 0:
+		looked.Stalls = lookedFound
+	case looked.Unknown == 0 || !d.silence():
+		looked.Stalls = lookedNone
+	}
+	return stalls{found: w.out, waits: w.waits, stuck: stuck, looked: looked}
+}
+
+// state is how an operation was left.
+type state uint8
+
+const (
+	complete   state = iota
+	unfinished       // or it moves
+	unknown          // whether it ended is not recorded
+)
+
+// count counts an operation.
+func (l *Looked) count(s state) {
+	l.Operations++
+	switch s {
+	case complete:
+		l.Complete++
+	case unfinished:
+		l.Unfinished++
+	case unknown:
+		l.Unknown++
+	}
 }
 
 // stalled looks at one operation; nil: it has ended, moves, or nobody is known to wait in it.
-func (d *diagnosis) stalled(mi int32) *stall {
+func (d *dossier) stalled(mi int32) (*stall, state) {
 	m := &d.job.Matches[mi]
 	s := &stall{match: mi}
-	looked := &d.doc.Looked
-	looked.Operations++
-	unknown, alive := 0, int64(0)
+	called, alive := 0, int64(0)
 	for i := m.From; i < m.To; i++ {
 		switch p := d.ext[i].Progress; {
 		case p != operation.Finished && d.doubt[d.job.Parts[i].Recording]:
@@ -77,7 +106,7 @@ func (d *diagnosis) stalled(mi int32) *stall {
 		case p == operation.Running:
 			s.running = append(s.running, i)
 		case p == operation.Called:
-			unknown++
+			called++
 			s.running = append(s.running, i)
 		default:
 			continue
@@ -98,28 +127,24 @@ func (d *diagnosis) stalled(mi int32) *stall {
 	waits := len(s.queued)+len(s.running) > 0
 	switch {
 	case !waits && len(s.doubted) > 0:
-		looked.Unknown++
-		return nil
+		return nil, unknown
 	case !waits:
-		looked.Complete++
-		return nil
-	case unknown == len(s.queued)+len(s.running) && len(s.absent) == 0:
-		looked.Unknown++
-		return nil
+		return nil, complete
+	case called == len(s.queued)+len(s.running) && len(s.absent) == 0:
+		return nil, unknown
 	}
-	looked.Unfinished++
 	s.sinceNS = alive - d.movedNS(m)
 	if s.sinceNS < d.opt.StallNS {
-		return nil
+		return nil, unfinished
 	}
 	if len(s.queued) > 0 && len(s.queued)+len(s.running) == int(m.To-m.From) && len(s.absent)+len(s.unrecorded) == 0 && len(s.running) == 0 && m.Kind == operation.Send && m.To-m.From == 1 {
-		return nil
+		return nil, unfinished
 	}
-	return s
+	return s, unfinished
 }
 
 // lostAt reports whether a seat may have executed an operation whose records were lost.
-func (d *diagnosis) lostAt(m *operation.Match, seat int32) bool {
+func (d *dossier) lostAt(m *operation.Match, seat int32) bool {
 	l := &d.job.Recordings[d.job.Comms[m.Comm].Seats[seat].Recording].Loss
 	code := operation.CodeColl
 	if m.Kind == operation.Send {
@@ -129,10 +154,7 @@ func (d *diagnosis) lostAt(m *operation.Match, seat int32) bool {
 }
 
 // silence reports whether all ranks have stopped to call anything while they live, in operations of which nothing tells whether they ended.
-func (d *diagnosis) silence() bool {
-	if d.doc.Looked.Unknown == 0 {
-		return false
-	}
+func (d *dossier) silence() bool {
 	quiet := true
 	for ri, r := range d.job.Recordings {
 		if d.doubt[ri] {
@@ -154,17 +176,21 @@ func (d *diagnosis) silence() bool {
 }
 
 // gone reports whether a process gave no sign of life any more when others did.
-func (d *diagnosis) gone(recording int32) bool {
+func (d *dossier) gone(recording int32) bool {
 	r := d.job.Recordings[recording]
 	return !r.Ended && d.end-r.LastNS > silentNS
 }
 
 // follower follows who holds an operation up to a root.
 type follower struct {
-	d     *diagnosis
+	d     *dossier
 	found map[int32]*stall
-	known map[int32]bool // matches whose root has been said
-	path  []hop          // that is followed
+	known map[int32]bool    // matches whose root has been said
+	path  []hop             // that is followed
+	at    map[int32][]int32 // by rank: the operations that it is in and that do not come to an end, in order of time
+
+	out   found
+	waits []Wait
 }
 
 // hop is one step of a path: an operation, and the rank that it waits for.
@@ -175,60 +201,60 @@ type hop struct {
 }
 
 // match says why an operation does not come to an end.
-func (f *follower) match(mi int32) {
-	for k := range f.path {
-		if f.path[k].match == mi {
-			f.circle(f.path[k:])
+func (w *follower) match(mi int32) {
+	for k := range w.path {
+		if w.path[k].match == mi {
+			w.circle(w.path[k:])
 			return
 		}
 	}
-	if f.known[mi] {
+	if w.known[mi] {
 		return
 	}
-	s := f.found[mi]
+	s := w.found[mi]
 	switch {
 	case len(s.absent) > 0:
 		for _, seat := range s.absent {
-			f.absent(s, seat)
+			w.absent(s, seat)
 		}
 	case len(s.queued) > 0:
 		for _, part := range s.queued {
-			f.queued(s, part)
+			w.queued(s, part)
 		}
 	case len(s.unrecorded)+len(s.doubted) > 0:
-		if !f.d.held(s) {
-			f.d.unrecorded(s)
+		if !w.held(s) {
+			w.unrecorded(s)
 		}
 	default:
-		f.d.held(s)
+		w.held(s)
 	}
-	f.known[mi] = true
+	w.known[mi] = true
 }
 
 // absent is a rank that has not called an operation which others are in.
-func (f *follower) absent(s *stall, seat int32) {
-	d, m := f.d, &f.d.job.Matches[s.match]
+func (w *follower) absent(s *stall, seat int32) {
+	d, m := w.d, &w.d.job.Matches[s.match]
 	c := &d.job.Comms[m.Comm]
 	r := &d.job.Ranks[c.Seats[seat].Rank]
 	switch {
 	case d.job.Recordings[r.Recording].Ended || d.gone(r.Recording):
-		d.ended(s, seat)
+		w.ended(s, seat)
 	default:
-		next := f.next(c.Seats[seat].Rank, s.match)
+		next := w.next(c.Seats[seat].Rank, s.match)
 		if next < 0 {
-			d.neverArrived(s, seat)
+			w.neverArrived(s, seat)
 			return
 		}
-		if other := f.found[next]; d.job.Matches[next].Comm == m.Comm && d.job.Matches[next].Kind != operation.Send && m.Kind != operation.Send && d.excludes(s, other) {
-			d.differentCalls(s, other)
+		if other := w.found[next]; d.job.Matches[next].Comm == m.Comm && d.job.Matches[next].Kind != operation.Send && m.Kind != operation.Send && d.excludes(s, other) {
+			w.differentCalls(s, other)
 			return
 		}
-		f.follow(hop{s.match, c.Seats[seat].Rank, "it has not called it, and waits in"}, next)
+		w.follow(hop{s.match, c.Seats[seat].Rank, "it has not called it, and waits in"}, next)
 	}
 }
 
 // excludes reports whether a member of one operation has not called another.
-func (d *diagnosis) excludes(in, other *stall) bool {
+func (d *dossier) excludes(in, other *stall) bool {
 	m := &d.job.Matches[in.match]
 	for i := m.From; i < m.To; i++ {
 		if slices.Contains(other.absent, d.job.Parts[i].Seat) {
@@ -239,34 +265,34 @@ func (d *diagnosis) excludes(in, other *stall) bool {
 }
 
 // queued is a rank that has called an operation, and whose GPU has not begun with it.
-func (f *follower) queued(s *stall, part int32) {
-	p := &f.d.job.Parts[part]
-	next := f.next(p.Rank, s.match)
+func (w *follower) queued(s *stall, part int32) {
+	p := &w.d.job.Parts[part]
+	next := w.next(p.Rank, s.match)
 	if next < 0 {
-		f.d.notStarted(s, part)
+		w.notStarted(s, part)
 		return
 	}
-	f.follow(hop{s.match, p.Rank, "its GPU has not begun with it, and is in"}, next)
+	w.follow(hop{s.match, p.Rank, "its GPU has not begun with it, and is in"}, next)
 }
 
-func (f *follower) follow(h hop, next int32) {
-	f.d.wait(h, next, f.found[h.match])
-	f.path = append(f.path, h)
-	f.match(next)
-	f.path = f.path[:len(f.path)-1]
+func (w *follower) follow(h hop, next int32) {
+	w.wait(h, next, w.found[h.match])
+	w.path = append(w.path, h)
+	w.match(next)
+	w.path = w.path[:len(w.path)-1]
 }
 
 // next is the operation that a rank is in while another waits for it: one that its GPU has begun with, else the first one that it called; -1
 // none. Operations that it called later do not hold it up.
-func (f *follower) next(rank, but int32) int32 {
-	d := f.d
+func (w *follower) next(rank, but int32) int32 {
+	d := w.d
 	first := int32(-1)
 	limit, ok := d.calledNS(but, rank)
-	for _, mi := range d.at[openKey{rank}] {
+	for _, mi := range w.at[rank] {
 		if mi == but {
 			continue
 		}
-		s := f.found[mi]
+		s := w.found[mi]
 		for _, part := range s.running {
 			if d.job.Parts[part].Rank == rank && d.ext[part].Progress == operation.Running {
 				return mi
@@ -280,7 +306,7 @@ func (f *follower) next(rank, but int32) int32 {
 }
 
 // calledNS is when a rank called an operation.
-func (d *diagnosis) calledNS(mi, rank int32) (int64, bool) {
+func (d *dossier) calledNS(mi, rank int32) (int64, bool) {
 	m := &d.job.Matches[mi]
 	for i := m.From; i < m.To; i++ {
 		if d.job.Parts[i].Rank == rank {
@@ -291,14 +317,14 @@ func (d *diagnosis) calledNS(mi, rank int32) (int64, bool) {
 }
 
 // circle is a path that has come back to where it was.
-func (f *follower) circle(path []hop) {
+func (w *follower) circle(path []hop) {
 	var ranks []int32
 	sentence := []string{}
 	for _, h := range path {
 		if !slices.Contains(ranks, h.rank) {
 			ranks = append(ranks, h.rank)
 		}
-		sentence = append(sentence, f.d.operation(h.match)+" waits for "+f.d.nameOf(h.rank))
+		sentence = append(sentence, w.d.operation(h.match)+" waits for "+w.d.nameOf(h.rank))
 	}
-	f.d.deadlock(f.found[path[0].match], ranks, sentence)
+	w.deadlock(w.found[path[0].match], ranks, sentence)
 }

@@ -47,7 +47,7 @@ type table struct {
 	lacks map[int32]bool  // seats of which there is no sound recording
 }
 
-func (d *diagnosis) hands(s *stall) *table {
+func (d *dossier) hands(s *stall) *table {
 	t := &table{hands: map[handKey]*hand{}, began: map[int32]bool{}, host: map[int32]int32{}, lacks: map[int32]bool{}}
 	m := &d.job.Matches[s.match]
 	for _, seat := range slices.Concat(s.unrecorded, s.doubted) {
@@ -285,8 +285,8 @@ func (t *table) data(h *hand, seen map[place]bool) *held {
 
 // held says which stage of which step holds an operation that all members are in. Where of some there is no sound recording, it says so only if the
 // others show it for certain; false: they do not.
-func (d *diagnosis) held(s *stall) bool {
-	t := d.hands(s)
+func (w *follower) held(s *stall) bool {
+	t := w.d.hands(s)
 	votes, order := map[held]int{}, []held{}
 	for _, h := range t.all {
 		if t.began[h.seat] {
@@ -319,11 +319,11 @@ func (d *diagnosis) held(s *stall) bool {
 	}
 	switch {
 	case best >= 0:
-		d.stage(s, &order[best])
+		w.stage(s, &order[best])
 	case len(t.lacks) > 0:
 		return false
 	default:
-		d.stuck(s, len(t.all))
+		w.stuck(s, len(t.all))
 	}
 	return true
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/prlx-go/prlx/core/nccl/operation"
+	"github.com/prlx-go/prlx/core/straggler"
 )
 
 // What was found of one kind of thing.
@@ -26,15 +27,33 @@ var slow = []string{ClassSlowNIC, ClassSlowLink, classStraggler}
 // undecided are classes that name no culprit.
 var undecided = []string{classUnrecorded, classStuck}
 
-func (d *diagnosis) document() (*Document, error) {
-	doc := d.doc
-	doc.StallNS, doc.Clocks = d.opt.StallNS, d.job.Clocked
-	doc.Warnings = append(doc.Warnings, d.job.Warnings...)
-	d.ranks()
-	d.quality()
-	d.looked()
-	d.rests()
-	slices.SortStableFunc(doc.Findings, func(x, y Finding) int {
+// document says what was found, the culprit first, and what it rests on.
+func document(d *dossier, m mismatches, s stalls, o *slowness) *Document {
+	all := together(&m.found, &s.found, &o.found)
+	doc := &Document{
+		Schema: Schema, StallNS: d.opt.StallNS, Clocks: d.job.Clocked, Findings: all.findings, Waits: s.waits, Stuck: s.stuck, Looked: d.looked(m, s, o), Ranks: d.ranks(),
+		Recordings: d.quality(), Advice: all.advice, Warnings: slices.Clone(d.job.Warnings),
+	}
+	if d.implied > 0 {
+		doc.Notes = append(doc.Notes, fmt.Sprintf("the end of %d operations of ranks is not recorded, and is known from later ones that began", d.implied))
+	}
+	doc.Notes = append(doc.Notes, all.notes...)
+	d.unsettle(doc.Findings)
+	sortFindings(doc.Findings)
+	doc.judge(d, o.lost)
+	doc.Progress = doc.progress(d.evidence(&doc.Looked))
+	doc.conclude(d.evidence(&doc.Looked))
+	if more := len(doc.Findings) - d.opt.Limit; more > 0 {
+		doc.Findings = doc.Findings[:d.opt.Limit]
+		doc.Notes = append(doc.Notes, fmt.Sprintf("%d more findings are not listed", more))
+	}
+	fill(doc)
+	return doc
+}
+
+// sortFindings puts what is certain and a cause first.
+func sortFindings(findings []Finding) {
+	slices.SortStableFunc(findings, func(x, y Finding) int {
 		sure := func(f *Finding) int {
 			if f.Certain {
 				return 0
@@ -49,8 +68,12 @@ func (d *diagnosis) document() (*Document, error) {
 		}
 		return cmp.Or(cmp.Compare(goesOn(&x), goesOn(&y)), cmp.Compare(sure(&x), sure(&y)), cmp.Compare(slices.Index(weight, x.Class), slices.Index(weight, y.Class)))
 	})
+}
+
+// judge says in one sentence who it is, or why that is not known. lost is what was lost and is nobody's fault as far as is known; nil: nothing.
+func (doc *Document) judge(d *dossier, lost *straggler.Document) {
 	switch {
-	case d.culprit():
+	case doc.culprit():
 		doc.Status, doc.Verdict = StatusCulprit, capital(doc.Findings[0].Sentence)
 	case len(doc.Findings) > 0:
 		doc.Status, doc.Verdict = statusInconclusive, capital(doc.Findings[0].Sentence)
@@ -59,35 +82,28 @@ func (d *diagnosis) document() (*Document, error) {
 		}
 	case doc.Looked.Operations == 0:
 		doc.Status, doc.Verdict = statusInconclusive, "No operation of several ranks is in the recordings: nothing could be looked at"
-	case d.lost != nil:
-		doc.Status, doc.Verdict = statusInconclusive, capital(d.lost.Verdict)
+	case lost != nil:
+		doc.Status, doc.Verdict = statusInconclusive, capital(lost.Verdict)
 	case d.partial:
 		doc.Status = statusInconclusive
-		doc.Verdict = d.nothing() + "; whether an operation does not come to an end is not known: these recordings hold operations that have ended"
-		d.advise("record with the recorder of prlx (prlx nccl plugin): it writes what has begun, too")
+		doc.Verdict = doc.nothing() + "; whether an operation does not come to an end is not known: these recordings hold operations that have ended"
+		doc.Advice = append(doc.Advice, "record with the recorder of prlx (prlx nccl plugin): it writes what has begun, too")
 	case doc.Looked.Stalls == lookedUnknown:
 		doc.Status = statusInconclusive
 		doc.Verdict = "All ranks called the same operations and then nothing; whether these ended is not recorded"
-		d.advise("record at level 1 or above (PRLX_NCCL_LEVEL): at level 0 the end of operations is not recorded")
+		doc.Advice = append(doc.Advice, "record at level 1 or above (PRLX_NCCL_LEVEL): at level 0 the end of operations is not recorded")
 	default:
-		doc.Status, doc.Verdict = StatusNothing, d.nothing()
+		doc.Status, doc.Verdict = StatusNothing, doc.nothing()
 	}
-	d.conclude()
-	if more := len(doc.Findings) - d.opt.Limit; more > 0 {
-		doc.Findings = doc.Findings[:d.opt.Limit]
-		doc.Notes = append(doc.Notes, fmt.Sprintf("%d more findings are not listed", more))
-	}
-	fill(doc)
-	return doc, nil
 }
 
 // culprit reports whether the first finding names who it is. One rank alone that has not called what all others are in is named even where it
 // is not recorded whether something holds it; of several, any may follow from another.
-func (d *diagnosis) culprit() bool {
-	if len(d.doc.Findings) == 0 {
+func (doc *Document) culprit() bool {
+	if len(doc.Findings) == 0 {
 		return false
 	}
-	f := &d.doc.Findings[0]
+	f := &doc.Findings[0]
 	if slices.Contains(undecided, f.Class) {
 		return false
 	}
@@ -95,8 +111,8 @@ func (d *diagnosis) culprit() bool {
 		return f.Certain
 	}
 	n := 0
-	for i := range d.doc.Findings {
-		if d.doc.Findings[i].Class == classNeverArrived {
+	for i := range doc.Findings {
+		if doc.Findings[i].Class == classNeverArrived {
 			n++
 		}
 	}
@@ -104,9 +120,9 @@ func (d *diagnosis) culprit() bool {
 }
 
 // nothing says what was looked at where nothing was found, and what was not.
-func (d *diagnosis) nothing() string {
-	l := &d.doc.Looked
-	s := fmt.Sprintf("Nothing is wrong with the %d operations of %d ranks that were looked at", l.Operations, len(d.job.Ranks))
+func (doc *Document) nothing() string {
+	l := &doc.Looked
+	s := fmt.Sprintf("Nothing is wrong with the %d operations of %d ranks that were looked at", l.Operations, len(doc.Ranks))
 	var not []string
 	if l.Unknown > 0 {
 		not = append(not, fmt.Sprintf("whether %d of them ended", l.Unknown))
@@ -157,8 +173,8 @@ func fill(d *Document) {
 }
 
 // ranks says of each rank how it was left.
-func (d *diagnosis) ranks() {
-	d.doc.Ranks = []Rank{}
+func (d *dossier) ranks() []Rank {
+	out := []Rank{}
 	for i := range d.job.Ranks {
 		r := &d.job.Ranks[i]
 		row := Rank{ID: r.ID, Host: r.Host, State: "unrecorded"}
@@ -178,13 +194,14 @@ func (d *diagnosis) ranks() {
 				row.Retries += int(rec.Proxies[k].Retries)
 			}
 		}
-		d.doc.Ranks = append(d.doc.Ranks, row)
+		out = append(out, row)
 	}
+	return out
 }
 
 // quality says of each recording what it lacks.
-func (d *diagnosis) quality() {
-	d.doc.Recordings = []Quality{}
+func (d *dossier) quality() []Quality {
+	out := []Quality{}
 	for _, r := range d.job.Recordings {
 		l := &r.Loss
 		q := Quality{Path: r.Path, Records: l.Records, Lost: l.Lost, Overwritten: l.Overwritten, Damaged: l.Damaged, Gone: l.Gone, Orphans: l.Orphans, Says: []string{}}
@@ -199,12 +216,15 @@ func (d *diagnosis) quality() {
 			q.Says = append(q.Says, fmt.Sprintf("its file could not grow (errno %d)", l.StorageErrno))
 		}
 		q.Complete = l.Lost == 0 && l.Overwritten == 0 && !r.Doubted()
-		d.doc.Recordings = append(d.doc.Recordings, q)
+		out = append(out, q)
 	}
+	return out
 }
 
-func (d *diagnosis) looked() {
-	l := &d.doc.Looked
+// looked is what was looked at.
+func (d *dossier) looked(m mismatches, s stalls, o *slowness) Looked {
+	l := s.looked
+	l.Mismatches, l.Links, l.Stragglers = m.looked, o.links, o.stragglers
 	for _, r := range d.job.Recordings {
 		l.Kernels += len(r.Kernels)
 		l.Proxies += len(r.Proxies)
@@ -212,16 +232,11 @@ func (d *diagnosis) looked() {
 			l.Steps += int(r.Proxies[i].Begun)
 		}
 	}
-	if l.Stragglers == "" {
-		l.Stragglers = lookedUnknown
-	}
-	if l.Links == "" {
-		l.Links = lookedUnknown
-	}
+	return l
 }
 
 // tabulate lists what each rank does for an operation that does not come to an end.
-func (d *diagnosis) tabulate(s *stall) {
+func (d *dossier) tabulate(s *stall) (rows []Stuck) {
 	m := &d.job.Matches[s.match]
 	c := &d.job.Comms[m.Comm]
 	row := Stuck{Comm: c.Name, Operation: m.Func, Sequence: d.number(m), Channel: -1, NIC: -1}
@@ -238,7 +253,7 @@ func (d *diagnosis) tabulate(s *stall) {
 		case d.gone(n):
 			one.State = "silent"
 		}
-		d.doc.Stuck = append(d.doc.Stuck, one)
+		rows = append(rows, one)
 	}
 	t := d.hands(s)
 	for i := m.From; i < m.To; i++ {
@@ -252,18 +267,19 @@ func (d *diagnosis) tabulate(s *stall) {
 		steps := 0
 		for _, h := range t.all {
 			if h.seat == p.Seat {
-				d.doc.Stuck = append(d.doc.Stuck, d.stageRow(one, m.Comm, h))
+				rows = append(rows, d.stageRow(one, m.Comm, h))
 				steps++
 			}
 		}
 		if steps == 0 {
-			d.doc.Stuck = append(d.doc.Stuck, one)
+			rows = append(rows, one)
 		}
 	}
+	return rows
 }
 
 // stageRow is a proxy operation that has not ended.
-func (d *diagnosis) stageRow(row Stuck, comm int32, h *hand) Stuck {
+func (d *dossier) stageRow(row Stuck, comm int32, h *hand) Stuck {
 	row.Stage, row.Direction, row.Channel, row.NIC = operation.StageNames[h.stage()], "receive", int(h.channel), int(h.proxy.NIC)
 	if h.send {
 		row.Direction = "send"

@@ -39,7 +39,6 @@ func facts(header, environment, gpus []byte) uint32 {
 
 // checkFacts compares the checksum of what never changes, where there is one.
 func (f *File) checkFacts(h []byte) error {
-	f.Opened, f.Checked = f.u64(h, atOpened), f.u32(h, atFacts+4) == 1
 	if !f.Checked {
 		return nil
 	}
@@ -47,7 +46,7 @@ func (f *File) checkFacts(h []byte) error {
 	for i, table := range []struct {
 		at, least int
 		used      uint32
-	}{{128, 1, f.u32(h, 236)}, {288, 128, f.u32(h, 304)}} {
+	}{{128, 1, u32(h, 236)}, {288, 128, u32(h, 304)}} {
 		s, err := f.section(h, table.at, table.least)
 		if err != nil {
 			return err
@@ -57,17 +56,17 @@ func (f *File) checkFacts(h []byte) error {
 			return err
 		}
 	}
-	if facts(h, parts[0], parts[1]) != f.u32(h, atFacts) {
+	if facts(h, parts[0], parts[1]) != u32(h, atFacts) {
 		return f.damaged(0, "its head has the checksum of another")
 	}
-	state, ended := State(f.u32(h, 44)), f.u64(h, 200)
+	state, ended := State(u32(h, 44)), u64(h, 200)
 	if state > Ended || state == Ended && ended == 0 {
 		return f.damaged(44, "its state is %d, and its end at %d", state, ended)
 	}
 	return nil
 }
 
-func (f *File) damaged(at int64, format string, args ...any) error {
+func (f *contents) damaged(at int64, format string, args ...any) error {
 	return fault.Formatf(f.src.Path(), at, "the recording is damaged: %s", fmt.Sprintf(format, args...)).WithHint("copy it again from the host that wrote it")
 }
 
@@ -93,7 +92,7 @@ func (f *File) checkComm(e []byte, number int, at int64) error {
 		return nil
 	}
 	ok, err := f.settled(e, at, func(e []byte) bool {
-		return !slices.ContainsFunc(e, func(b byte) bool { return b != 0 }) || crc32.Checksum(e[:64], castagnoli) == f.u32(e, 64)
+		return !slices.ContainsFunc(e, func(b byte) bool { return b != 0 }) || crc32.Checksum(e[:64], castagnoli) == u32(e, 64)
 	})
 	if err == nil && !ok {
 		err = f.damaged(at, "communicator %d has the checksum of another", number)
@@ -103,11 +102,11 @@ func (f *File) checkComm(e []byte, number int, at int64) error {
 
 // soundAnchor reports whether an entry of the table of anchors is one that was written whole.
 func (f *File) soundAnchor(e []byte) bool {
-	return !f.Checked || len(e) < anchorChecked || crc32.Checksum(e[:48], castagnoli) == f.u32(e, 48)
+	return !f.Checked || len(e) < anchorChecked || crc32.Checksum(e[:48], castagnoli) == u32(e, 48)
 }
 
 func (f *File) soundMask(e []byte) bool {
-	return !f.Checked || crc32.Checksum(e[:28], castagnoli) == f.u32(e, 28)
+	return !f.Checked || crc32.Checksum(e[:28], castagnoli) == u32(e, 28)
 }
 
 // checkText compares the hash that all entries of texts have.
@@ -145,7 +144,7 @@ func (f *File) trust(s *Segment, b []byte) (slots int, what found) {
 	if covered > s.Slots || covered > 0 && isRunning(head, rest[:covered*slotBytes]) != uint32(s.running) {
 		return 0, corrupt
 	}
-	if covered < s.Slots && f.u64(rest, covered*slotBytes) < f.due() {
+	if covered < s.Slots && u64(rest, covered*slotBytes) < f.due() {
 		return covered, unchecked
 	}
 	return s.Slots, whole

@@ -79,7 +79,7 @@ func (f *File) still(buf []byte, at int64) (bool, error) {
 		if err := f.fill(now[:], at+8); err != nil {
 			return false, err
 		}
-		if f.u64(buf, 8) == binary.LittleEndian.Uint64(now[:]) {
+		if u64(buf, 8) == binary.LittleEndian.Uint64(now[:]) {
 			return true, nil
 		}
 	}

@@ -85,19 +85,20 @@ func (f *File) EventInto(e *Event, r *Record) (ok bool, err error) {
 	if len(r.Body) < bodySlots[r.Code]*slotBytes || r.Code == 6 && r.Version >= 4 && len(r.Body) < slotBytes {
 		return false, nil
 	}
-	err = f.body(e, r, number)
+	err = f.texts.body(e, r, number)
 	return err == nil, err
 }
 
-func (f *File) body(e *Event, r *Record, number int32) error {
+// body reads what depends on the code of an event.
+func (t *texts) body(e *Event, r *Record, number int32) error {
 	b := r.Body
 	switch r.Code {
 	case 1:
-		return f.coll(e, b)
+		return t.coll(e, b)
 	case 2:
-		return f.p2p(e, b)
+		return t.p2p(e, b)
 	case 3:
-		e.PID, e.Peer, e.Steps, e.ChunkBytes, e.IsSend = int32(f.u32(b, 0)), int32(f.u32(b, 4)), int32(f.u32(b, 8)), int32(f.u32(b, 12)), int32(f.u32(b, 16))
+		e.PID, e.Peer, e.Steps, e.ChunkBytes, e.IsSend = int32(u32(b, 0)), int32(u32(b, 4)), int32(u32(b, 8)), int32(u32(b, 12)), int32(u32(b, 16))
 		e.Channel = b[20]
 		if len(b) >= 3*slotBytes {
 			e.RCCL = b[slotBytes : 3*slotBytes]
@@ -107,44 +108,44 @@ func (f *File) body(e *Event, r *Record, number int32) error {
 	case 6:
 		e.Channel = uint8(number)
 		if len(b) > 0 {
-			e.GPUTimeNS = f.u64(b, 0)
+			e.GPUTimeNS = u64(b, 0)
 		}
 	case 7, CodeNetIB, CodeNetSocket:
-		f.net(e, r.Code, b)
+		net(e, r.Code, b)
 	case 8:
-		e.GroupDepth, e.Captured = int32(f.u32(b, 8)), b[16]
+		e.GroupDepth, e.Captured = int32(u32(b, 8)), b[16]
 	case 9, 10:
-		return f.api(e, b)
+		return t.api(e, b)
 	case 11:
-		e.Stream = f.u64(b, 0)
+		e.Stream = u64(b, 0)
 	case 12:
-		return f.copyEngine(e, b)
+		return t.copyEngine(e, b)
 	case 13:
-		e.Ranks, e.Complete = int32(f.u32(b, 8)), b[16]
+		e.Ranks, e.Complete = int32(u32(b, 8)), b[16]
 	case 14:
-		e.Bytes, e.Ops, e.IntraSync = f.u64(b, 0), int32(f.u32(b, 8)), b[16]
+		e.Bytes, e.Ops, e.IntraSync = u64(b, 0), int32(u32(b, 8)), b[16]
 	case 15:
-		e.GPUTimeNS, e.Channel, e.Phase = f.u64(b, 0), b[16], b[17]
-		return f.texts([]uint32{f.u32(b, 12)}, &e.PhaseName)
+		e.GPUTimeNS, e.Channel, e.Phase = u64(b, 0), b[16], b[17]
+		return t.all([]uint32{u32(b, 12)}, &e.PhaseName)
 	}
 	return nil
 }
 
-func (f *File) texts(numbers []uint32, into ...*Text) error {
+func (t *texts) all(numbers []uint32, into ...*Text) error {
 	for i, n := range numbers {
-		t, err := f.Text(n)
+		one, err := t.text(n)
 		if err != nil {
 			return err
 		}
-		*into[i] = t
+		*into[i] = one
 	}
 	return nil
 }
 
 // named reads texts from version 2 on, enumerators in version 1.
-func (f *File) named(version int, numbers []uint32, values []*uint32, into ...*Text) error {
+func (t *texts) named(version int, numbers []uint32, values []*uint32, into ...*Text) error {
 	if version > 1 {
-		return f.texts(numbers, into...)
+		return t.all(numbers, into...)
 	}
 	for i, n := range numbers {
 		*values[i] = n
@@ -152,43 +153,43 @@ func (f *File) named(version int, numbers []uint32, values []*uint32, into ...*T
 	return nil
 }
 
-func (f *File) coll(e *Event, b []byte) error {
-	e.Sequence, e.SendBuffer, e.ReceiveBuffer, e.Count = f.u64(b, 0), f.u64(b, 8), f.u64(b, 16), f.u64(b, 24)
-	e.ParentGroup, e.UserTag, e.TrafficBytes, e.CommHash = f.u64(b, 32), f.u64(b, 40), f.u64(b, 48), f.u64(b, 56)
-	e.Root, e.ReduceOp, e.CollNet, e.NVLS = int32(f.u32(b, 64)), f.u32(b, 92), int32(f.u32(b, 96)), int32(f.u32(b, 100))
+func (t *texts) coll(e *Event, b []byte) error {
+	e.Sequence, e.SendBuffer, e.ReceiveBuffer, e.Count = u64(b, 0), u64(b, 8), u64(b, 16), u64(b, 24)
+	e.ParentGroup, e.UserTag, e.TrafficBytes, e.CommHash = u64(b, 32), u64(b, 40), u64(b, 48), u64(b, 56)
+	e.Root, e.ReduceOp, e.CollNet, e.NVLS = int32(u32(b, 64)), u32(b, 92), int32(u32(b, 96)), int32(u32(b, 100))
 	e.Channels, e.Warps, e.Symmetric = b[104], b[105], b[106]
-	err := f.named(
-		e.Version, []uint32{f.u32(b, 68), f.u32(b, 72), f.u32(b, 76), f.u32(b, 80)},
+	err := t.named(
+		e.Version, []uint32{u32(b, 68), u32(b, 72), u32(b, 76), u32(b, 80)},
 		[]*uint32{&e.FuncNumber, &e.DatatypeNumber, &e.AlgorithmNumber, &e.ProtocolNumber}, &e.Func, &e.Datatype, &e.Algorithm, &e.Protocol,
 	)
 	if err != nil {
 		return err
 	}
-	return f.texts([]uint32{f.u32(b, 84), f.u32(b, 88)}, &e.Variant, &e.Name)
+	return t.all([]uint32{u32(b, 84), u32(b, 88)}, &e.Variant, &e.Name)
 }
 
-func (f *File) p2p(e *Event, b []byte) error {
-	e.SendBuffer, e.Count, e.ParentGroup, e.CommHash, e.UserTag = f.u64(b, 0), f.u64(b, 8), f.u64(b, 16), f.u64(b, 24), f.u64(b, 32)
-	e.Peer, e.Channels = int32(f.u32(b, 48)), b[56]
-	if err := f.named(e.Version, []uint32{f.u32(b, 40), f.u32(b, 44)}, []*uint32{&e.FuncNumber, &e.DatatypeNumber}, &e.Func, &e.Datatype); err != nil {
+func (t *texts) p2p(e *Event, b []byte) error {
+	e.SendBuffer, e.Count, e.ParentGroup, e.CommHash, e.UserTag = u64(b, 0), u64(b, 8), u64(b, 16), u64(b, 24), u64(b, 32)
+	e.Peer, e.Channels = int32(u32(b, 48)), b[56]
+	if err := t.named(e.Version, []uint32{u32(b, 40), u32(b, 44)}, []*uint32{&e.FuncNumber, &e.DatatypeNumber}, &e.Func, &e.Datatype); err != nil {
 		return err
 	}
-	return f.texts([]uint32{f.u32(b, 52)}, &e.Name)
+	return t.all([]uint32{u32(b, 52)}, &e.Name)
 }
 
-func (f *File) api(e *Event, b []byte) error {
-	e.Count, e.Stream, e.UserTag, e.Root, e.Captured = f.u64(b, 0), f.u64(b, 8), f.u64(b, 16), int32(f.u32(b, 32)), b[36]
-	return f.texts([]uint32{f.u32(b, 24), f.u32(b, 28)}, &e.Func, &e.Datatype)
+func (t *texts) api(e *Event, b []byte) error {
+	e.Count, e.Stream, e.UserTag, e.Root, e.Captured = u64(b, 0), u64(b, 8), u64(b, 16), int32(u32(b, 32)), b[36]
+	return t.all([]uint32{u32(b, 24), u32(b, 28)}, &e.Func, &e.Datatype)
 }
 
-func (f *File) copyEngine(e *Event, b []byte) error {
-	e.Sequence, e.SendBuffer, e.ReceiveBuffer, e.Count, e.Stream, e.UserTag = f.u64(b, 0), f.u64(b, 8), f.u64(b, 16), f.u64(b, 24), f.u64(b, 32), f.u64(b, 40)
-	e.Root, e.BatchSize, e.Batches, e.CESequence, e.IntraSync = int32(f.u32(b, 60)), f.u32(b, 64), f.u32(b, 68), f.u32(b, 72), b[76]
-	return f.texts([]uint32{f.u32(b, 48), f.u32(b, 52), f.u32(b, 56)}, &e.Func, &e.Datatype, &e.Strategy)
+func (t *texts) copyEngine(e *Event, b []byte) error {
+	e.Sequence, e.SendBuffer, e.ReceiveBuffer, e.Count, e.Stream, e.UserTag = u64(b, 0), u64(b, 8), u64(b, 16), u64(b, 24), u64(b, 32), u64(b, 40)
+	e.Root, e.BatchSize, e.Batches, e.CESequence, e.IntraSync = int32(u32(b, 60)), u32(b, 64), u32(b, 68), u32(b, 72), b[76]
+	return t.all([]uint32{u32(b, 48), u32(b, 52), u32(b, 56)}, &e.Func, &e.Datatype, &e.Strategy)
 }
 
-func (f *File) net(e *Event, code int, b []byte) {
-	e.NetID, e.NetData = f.i64(b, 0), f.u64(b, 8)
+func net(e *Event, code int, b []byte) {
+	e.NetID, e.NetData = i64(b, 0), u64(b, 8)
 	if e.NetData == 0 {
 		return
 	}

@@ -52,14 +52,14 @@ const (
 )
 
 // decode reads the record that slots begin with. It returns how many slots it has, 0 where they do not hold one.
-func (f *File) decode(b []byte, r *Record) int {
+func decode(b []byte, r *Record) int {
 	slots := int(b[27])
 	if slots == 0 || slots*slotBytes > len(b) {
 		return 0
 	}
 	flags, code := b[29], b[28]
 	*r = Record{
-		Kind: Kind(b[26]), Version: int(flags & 15), Code: int(code), Ticks: f.u64(b, 0), ID: f.u64(b, 8), Value: f.u64(b, 16), Extra: binary.LittleEndian.Uint16(b[30:]),
+		Kind: Kind(b[26]), Version: int(flags & 15), Code: int(code), Ticks: u64(b, 0), ID: u64(b, 8), Value: u64(b, 16), Extra: binary.LittleEndian.Uint16(b[30:]),
 		Comm: int(binary.LittleEndian.Uint16(b[24:])), HasArgs: flags&flagArgs != 0, Raw: flags&flagRaw != 0, Extended: flags&flagExtended != 0, RankZero: flags&flagRankZero != 0,
 	}
 	if r.Kind < Start || r.Kind > Finalize || r.Version > 7 {
@@ -74,7 +74,7 @@ func (f *File) decode(b []byte, r *Record) int {
 			return 0
 		}
 		x := b[slotBytes:]
-		r.Context, r.RawType, r.Rank, r.Number = f.u64(x, 0), f.u64(x, 8), int32(f.u32(x, 16)), int32(f.u32(x, 20))
+		r.Context, r.RawType, r.Rank, r.Number = u64(x, 0), u64(x, 8), int32(u32(x, 16)), int32(u32(x, 20))
 		at = 2
 	}
 	if r.Kind == Update {
@@ -146,14 +146,14 @@ func (f *File) headsOnce() (all []Segment, absent int, err error) {
 			return nil, 0, err
 		}
 		s := Segment{
-			Index: i, Thread: int(f.u32(head, 24)), ThreadGeneration: f.u32(head, 28), TID: f.u32(head, 32), Sealed: f.u32(head, 36) == 2, Order: f.u64(head, 40),
-			Opened: f.anchor(head[48:]), Slots: int(min(f.u64(head, 16), uint64(f.size-segmentHead)/slotBytes)), generation: f.u64(head, 8), at: at,
-			Checked: f.u32(head, 100) == 1, crc: f.u32(head, 96), running: running(head),
+			Index: i, Thread: int(u32(head, 24)), ThreadGeneration: u32(head, 28), TID: u32(head, 32), Sealed: u32(head, 36) == 2, Order: u64(head, 40),
+			Opened: anchor(head[48:]), Slots: int(min(u64(head, 16), uint64(f.size-segmentHead)/slotBytes)), generation: u64(head, 8), at: at,
+			Checked: u32(head, 100) == 1, crc: u32(head, 96), running: running(head),
 		}
 		switch {
-		case f.u32(head, 0) != segmentMagic || at+segmentHead+int64(s.Slots)*slotBytes > f.src.Size():
+		case u32(head, 0) != segmentMagic || at+segmentHead+int64(s.Slots)*slotBytes > f.src.Size():
 			absent++
-		case s.Slots > 0 || f.u32(head, 36) != 0 || s.running != 0:
+		case s.Slots > 0 || u32(head, 36) != 0 || s.running != 0:
 			all = append(all, s)
 		}
 	}
@@ -182,7 +182,7 @@ func (f *File) read(s *Segment, buf []byte) ([]byte, found, error) {
 	if err := f.fill(now[:], s.at+8); err != nil {
 		return nil, whole, err
 	}
-	if binary.LittleEndian.Uint64(now[:]) != s.generation || f.u64(b, 8) != s.generation {
+	if binary.LittleEndian.Uint64(now[:]) != s.generation || u64(b, 8) != s.generation {
 		return nil, retaken, nil
 	}
 	slots, what := f.trust(s, b)

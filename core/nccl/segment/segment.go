@@ -124,10 +124,8 @@ type File struct {
 	LostTexts           uint64
 	CommsBeyond         uint64 // communicators that have no entry; their inits are in the stream
 
-	src      *file.Source
-	strings  section
-	known    map[uint32]Text // by number; texts never change
-	recent   [32]numbered    // of these, by the last bits of the number
+	contents
+	texts    *texts
 	offset   int64
 	size     int64 // of a segment
 	segments int
@@ -190,7 +188,7 @@ func Open(ctx context.Context, path string) (*File, error) {
 
 // FromSource is Open of a source, which the File owns from then on if there is no error.
 func FromSource(src *file.Source) (*File, error) {
-	f := &File{src: src, known: map[uint32]Text{}}
+	f := &File{contents: contents{src}}
 	if making, err := f.isBeingMade(); making || err != nil {
 		f.State = Making
 		return f, err
@@ -230,17 +228,17 @@ func (f *File) isBeingMade() (bool, error) {
 	if len(head) < 48 || !slices.ContainsFunc(head[:48], func(b byte) bool { return b != 0 }) {
 		return f.isZero()
 	}
-	if string(head[:8]) != Magic || State(f.u32(head, 44)) != Making {
+	if string(head[:8]) != Magic || State(u32(head, 44)) != Making {
 		return false, nil
 	}
-	if len(head) == headerBytes && f.u64(head, atOpened) > 0 {
-		return false, f.damaged(44, "it is said to be in the making, and has opened %d segments", f.u64(head, atOpened))
+	if len(head) == headerBytes && u64(head, atOpened) > 0 {
+		return false, f.damaged(44, "it is said to be in the making, and has opened %d segments", u64(head, atOpened))
 	}
 	return true, nil
 }
 
 // isZero reports whether a file begins with zeros alone, as far as tables and the first segment go in any that has something.
-func (f *File) isZero() (bool, error) {
+func (f *contents) isZero() (bool, error) {
 	const most = 4 << 20
 	buf := make([]byte, 1<<16)
 	for at := int64(0); at < min(f.src.Size(), most); at += int64(len(buf)) {
@@ -264,42 +262,46 @@ func (f *File) Close() error { return f.src.Close() }
 // Path is the name under which the file was opened.
 func (f *File) Path() string { return f.src.Path() }
 
-func (f *File) u32(b []byte, at int) uint32 { return binary.LittleEndian.Uint32(b[at:]) }
-func (f *File) u64(b []byte, at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
-func (f *File) i64(b []byte, at int) int64  { return int64(binary.LittleEndian.Uint64(b[at:])) }
+func u32(b []byte, at int) uint32 { return binary.LittleEndian.Uint32(b[at:]) }
+func u64(b []byte, at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
+func i64(b []byte, at int) int64  { return int64(binary.LittleEndian.Uint64(b[at:])) }
 
 func (f *File) readHead(h []byte) error {
 	path := f.src.Path()
-	if v := f.u32(h, 8); v != formatVersion {
+	if v := u32(h, 8); v != formatVersion {
 		return fault.Formatf(path, 8, "version %d of recordings of NCCL events is not %d, the one that this prlx reads", v, formatVersion).WithHint("read it with the prlx that wrote it")
 	}
-	if f.u32(h, 12) != headerBytes || f.u32(h, 20) != slotBytes {
-		return fault.Formatf(path, 12, "header of %d bytes and records of %d, expected %d and %d", f.u32(h, 12), f.u32(h, 20), headerBytes, slotBytes)
+	if u32(h, 12) != headerBytes || u32(h, 20) != slotBytes {
+		return fault.Formatf(path, 12, "header of %d bytes and records of %d, expected %d and %d", u32(h, 12), u32(h, 20), headerBytes, slotBytes)
 	}
-	f.size, f.offset = int64(f.u32(h, 16)), f.i64(h, 32)
+	f.size, f.offset = int64(u32(h, 16)), i64(h, 32)
 	if f.size < 4096 || f.size > 1<<26 || f.size%slotBytes != 0 || f.offset < headerBytes || f.offset > 1<<40 {
 		return fault.Formatf(path, 16, "segments of %d bytes from byte %d on", f.size, f.offset)
 	}
-	f.segments = int(min(f.u32(h, 40), mostSegments))
-	f.MaxBytes, f.State = f.i64(h, 24), State(f.u32(h, 44))
-	f.Cookie, f.Clock, f.TicksPerSecond = f.u32(h, 144)&0xffff, clock(f.u32(h, 148)), f.u64(h, 152)
-	f.PID, f.Level, f.PIDStart, f.PIDNamespace = f.u32(h, 160), f.u32(h, 164), f.u64(h, 168), f.u64(h, 176)
-	f.StartedRealtimeNS, f.HeartbeatTicks, f.EndedTicks = f.i64(h, 184), f.u64(h, 192), f.u64(h, 200)
-	f.OverwrittenSegments, f.LostTexts, f.CommsBeyond = f.u64(h, atTaken), f.u64(h, 256), f.u64(h, 264)
-	flags := f.u32(h, 272)
-	f.RCCL, f.NoKeeper, f.StorageErrno = flags&1 != 0, flags&2 != 0, f.u32(h, 276)
-	f.NCCLVersion, f.Chain, f.ChainWithheld, f.ChainForgotten = f.u32(h, 280), Chain(f.u32(h, 284)), f.u64(h, 312), f.u64(h, 320)
+	f.segments = int(min(u32(h, 40), mostSegments))
+	f.MaxBytes, f.State = i64(h, 24), State(u32(h, 44))
+	f.Cookie, f.Clock, f.TicksPerSecond = u32(h, 144)&0xffff, clock(u32(h, 148)), u64(h, 152)
+	f.PID, f.Level, f.PIDStart, f.PIDNamespace = u32(h, 160), u32(h, 164), u64(h, 168), u64(h, 176)
+	f.StartedRealtimeNS, f.HeartbeatTicks, f.EndedTicks = i64(h, 184), u64(h, 192), u64(h, 200)
+	f.OverwrittenSegments, f.LostTexts, f.CommsBeyond = u64(h, atTaken), u64(h, 256), u64(h, 264)
+	flags := u32(h, 272)
+	f.RCCL, f.NoKeeper, f.StorageErrno = flags&1 != 0, flags&2 != 0, u32(h, 276)
+	f.NCCLVersion, f.Chain, f.ChainWithheld, f.ChainForgotten = u32(h, 280), Chain(u32(h, 284)), u64(h, 312), u64(h, 320)
 	f.Host, f.BootID, f.Library = text(h[512:768]), text(h[768:808]), text(h[848:1024])
 	for i := range Codes {
-		f.Overwritten[i], f.LostNowhere[i] = f.u64(h, 1024+8*i), f.u64(h, 1280+8*i)
+		f.Overwritten[i], f.LostNowhere[i] = u64(h, 1024+8*i), u64(h, 1280+8*i)
 	}
-	var err error
-	f.strings, err = f.section(h, 112, 8)
+	f.Opened, f.Checked = u64(h, atOpened), u32(h, atFacts+4) == 1
+	strings, err := f.section(h, 112, 8)
+	f.texts = &texts{contents: f.contents, at: strings, checked: f.Checked, known: map[uint32]Text{}}
 	return err
 }
 
+// contents is what a file holds, read as it is asked for.
+type contents struct{ src *file.Source }
+
 // fill reads bytes that the facts of the file say are there.
-func (f *File) fill(b []byte, at int64) error {
+func (f *contents) fill(b []byte, at int64) error {
 	if len(b) == 0 {
 		return nil
 	}
@@ -322,8 +324,8 @@ func text(b []byte) string {
 }
 
 // section reads where a table lies: entries of at least so many bytes, all of them inside the file.
-func (f *File) section(h []byte, at, least int) (section, error) {
-	offset, entry, entries := f.i64(h, at), int64(f.u32(h, at+8)), int64(f.u32(h, at+12))
+func (f *contents) section(h []byte, at, least int) (section, error) {
+	offset, entry, entries := i64(h, at), int64(u32(h, at+8)), int64(u32(h, at+12))
 	if entry < int64(least) || entry > mostTable || entries > mostTable || entry*entries > mostTable || offset > f.src.Size() || offset < headerBytes || offset > f.src.Size()-entry*entries {
 		return section{}, fault.Formatf(f.src.Path(), int64(at), "a table of %d entries of %d bytes at byte %d, in a file of %d bytes", entries, entry, offset, f.src.Size()).
 			WithHint("the file was cut; copy it again")
@@ -332,7 +334,7 @@ func (f *File) section(h []byte, at, least int) (section, error) {
 }
 
 // table reads the first entries of a table.
-func (f *File) table(h []byte, at, least int, used uint64, visit func(e []byte)) error {
+func (f *contents) table(h []byte, at, least int, used uint64, visit func(e []byte)) error {
 	s, err := f.section(h, at, least)
 	if err != nil {
 		return err
@@ -350,7 +352,7 @@ func (f *File) table(h []byte, at, least int, used uint64, visit func(e []byte))
 
 func (f *File) readEnvironment(h []byte) error {
 	var all []byte
-	err := f.table(h, 128, 1, uint64(f.u32(h, 236)), func(e []byte) { all = append(all, e[0]) })
+	err := f.table(h, 128, 1, uint64(u32(h, 236)), func(e []byte) { all = append(all, e[0]) })
 	for _, one := range bytes.Split(all, []byte{0}) {
 		if len(one) > 0 {
 			f.Environment = append(f.Environment, string(one))
@@ -360,18 +362,18 @@ func (f *File) readEnvironment(h []byte) error {
 }
 
 func (f *File) readThreads(h []byte) error {
-	return f.table(h, 48, 320, uint64(f.u32(h, 208)), func(e []byte) {
-		t := Thread{TID: f.u32(e, 0), Generation: f.u32(e, 4), Pending: f.u64(e, 8), PendingFrom: f.u64(e, 16), PendingTo: f.u64(e, 24), Name: text(e[32:48])}
+	return f.table(h, 48, 320, uint64(u32(h, 208)), func(e []byte) {
+		t := Thread{TID: u32(e, 0), Generation: u32(e, 4), Pending: u64(e, 8), PendingFrom: u64(e, 16), PendingTo: u64(e, 24), Name: text(e[32:48])}
 		for i := range Codes {
-			t.Lost[i] = f.u64(e, 64+8*i)
+			t.Lost[i] = u64(e, 64+8*i)
 		}
 		f.Threads = append(f.Threads, t)
 	})
 }
 
 func (f *File) readGPUs(h []byte) error {
-	return f.table(h, 288, 128, uint64(f.u32(h, 304)), func(e []byte) {
-		f.GPUs = append(f.GPUs, GPU{Minor: int32(f.u32(e, 0)), Open: f.u32(e, 4) != 0, Bus: text(e[8:48]), UUID: text(e[48:128])})
+	return f.table(h, 288, 128, uint64(u32(h, 304)), func(e []byte) {
+		f.GPUs = append(f.GPUs, GPU{Minor: int32(u32(e, 0)), Open: u32(e, 4) != 0, Bus: text(e[8:48]), UUID: text(e[48:128])})
 	})
 }
 
@@ -399,11 +401,11 @@ func (f *File) readComms(h []byte) error {
 	if err != nil {
 		return err
 	}
-	used, number := f.u32(h, 212), uint32(0)
+	used, number := u32(h, 212), uint32(0)
 	if f.Checked {
 		entered := uint32(0)
 		err = f.table(h, 64, 64, mostTable, func(e []byte) {
-			if number++; f.u32(e, 36) != 0 {
+			if number++; u32(e, 36) != 0 {
 				entered = number
 			}
 		})
@@ -419,10 +421,10 @@ func (f *File) readComms(h []byte) error {
 			failed = err
 		}
 		c := Comm{
-			Context: f.u64(e, 0), ID: f.u64(e, 8), Nodes: int32(f.u32(e, 20)), Ranks: int32(f.u32(e, 24)), Rank: int32(f.u32(e, 28)),
-			Version: f.u32(e, 32), Finalized: f.u32(e, 36) == 2, InitTicks: f.u64(e, 40), FinalTicks: f.u64(e, 48), Hash: f.u64(e, 56),
+			Context: u64(e, 0), ID: u64(e, 8), Nodes: int32(u32(e, 20)), Ranks: int32(u32(e, 24)), Rank: int32(u32(e, 28)),
+			Version: u32(e, 32), Finalized: u32(e, 36) == 2, InitTicks: u64(e, 40), FinalTicks: u64(e, 48), Hash: u64(e, 56),
 		}
-		t, err := f.Text(f.u32(e, 16))
+		t, err := f.Text(u32(e, 16))
 		if err != nil && failed == nil {
 			failed = err
 		}
@@ -435,18 +437,18 @@ func (f *File) readComms(h []byte) error {
 	return failed
 }
 
-func (f *File) anchor(b []byte) Anchor {
-	return Anchor{f.u64(b, 0), f.i64(b, 8), f.i64(b, 16), f.i64(b, 24), f.u64(b, 32)}
+func anchor(b []byte) Anchor {
+	return Anchor{u64(b, 0), i64(b, 8), i64(b, 16), i64(b, 24), u64(b, 32)}
 }
 
 // readAnchors takes those that are whole: the oldest makes room for the newest, and one may be written just now.
 func (f *File) readAnchors(h []byte) error {
-	return f.ring(h, 80, 48, ring{"readings of the clocks", f.u64(h, 216), f.soundAnchor}, func(e []byte) { f.Anchors = append(f.Anchors, f.anchor(e[8:])) })
+	return f.ring(h, 80, 48, ring{"readings of the clocks", u64(h, 216), f.soundAnchor}, func(e []byte) { f.Anchors = append(f.Anchors, anchor(e[8:])) })
 }
 
 func (f *File) readMasks(h []byte) error {
-	return f.ring(h, 96, 32, ring{"changes of what is recorded", f.u64(h, 224), f.soundMask}, func(e []byte) {
-		f.Masks = append(f.Masks, Mask{f.u64(e, 8), f.u32(e, 16), f.u32(e, 20), f.u32(e, 24)})
+	return f.ring(h, 96, 32, ring{"changes of what is recorded", u64(h, 224), f.soundMask}, func(e []byte) {
+		f.Masks = append(f.Masks, Mask{u64(e, 8), u32(e, 16), u32(e, 20), u32(e, 24)})
 	})
 }
 
@@ -470,16 +472,16 @@ func (f *File) ring(h []byte, at, least int, r ring, visit func(e []byte)) error
 	}
 	size, last := uint64(len(all)), uint64(0)
 	whole := slices.DeleteFunc(all, func(e []byte) bool {
-		n := f.u64(e, 0)
+		n := u64(e, 0)
 		return n == 0 || !f.Checked && n > r.written || !r.sound(e)
 	})
 	for _, e := range whole {
-		last = max(last, f.u64(e, 0))
+		last = max(last, u64(e, 0))
 	}
-	slices.SortStableFunc(whole, func(a, b []byte) int { return cmp.Compare(f.u64(a, 0), f.u64(b, 0)) })
+	slices.SortStableFunc(whole, func(a, b []byte) int { return cmp.Compare(u64(a, 0), u64(b, 0)) })
 	visited := uint64(0)
 	for _, e := range whole {
-		if f.u64(e, 0)+size > last {
+		if u64(e, 0)+size > last {
 			visit(e)
 			visited++
 		}
@@ -508,53 +510,64 @@ type numbered struct {
 	text   Text
 }
 
+// texts are the texts of a recording, by number: they never change.
+type texts struct {
+	contents
+	at      section
+	checked bool            // the recording has checksums of all that it holds
+	known   map[uint32]Text // that were read before
+	recent  [32]numbered    // of these, by the last bits of the number
+}
+
 // Text is the text of a number in a record. One goroutine at a time may ask.
-func (f *File) Text(number uint32) (Text, error) {
+func (f *File) Text(number uint32) (Text, error) { return f.texts.text(number) }
+
+func (t *texts) text(number uint32) (Text, error) {
 	if number == 0 {
 		return Text{}, nil
 	}
-	last := &f.recent[number%uint32(len(f.recent))]
+	last := &t.recent[number%uint32(len(t.recent))]
 	if last.number == number {
 		return last.text, nil
 	}
-	t, ok := f.known[number]
+	one, ok := t.known[number]
 	if !ok {
 		var err error
-		if t, err = f.readText(number); err != nil {
-			return t, err
+		if one, err = t.read(number); err != nil {
+			return one, err
 		}
-		f.known[number] = t
+		t.known[number] = one
 	}
-	*last = numbered{number, t}
-	return t, nil
+	*last = numbered{number, one}
+	return one, nil
 }
 
-func (f *File) readText(number uint32) (Text, error) {
+func (t *texts) read(number uint32) (Text, error) {
 	if number == 0xffffffff {
 		return Text{Lost: true}, nil
 	}
-	at, end := int64(number)*8, int64(f.strings.entry)*int64(f.strings.entries)
+	at, end := int64(number)*8, int64(t.at.entry)*int64(t.at.entries)
 	if at+16 > end {
-		return Text{}, fault.Formatf(f.src.Path(), f.strings.offset+at, "text number %d of a table of %d bytes", number, end)
+		return Text{}, fault.Formatf(t.src.Path(), t.at.offset+at, "text number %d of a table of %d bytes", number, end)
 	}
 	head := make([]byte, 16+mostText)
 	if rest := end - at; rest < int64(len(head)) {
 		head = head[:rest]
 	}
-	if err := f.fill(head, f.strings.offset+at); err != nil {
+	if err := t.fill(head, t.at.offset+at); err != nil {
 		return Text{}, err
 	}
-	n := f.u32(head, 4)
+	n := u32(head, 4)
 	if n > mostText || int(n) > len(head)-16 {
-		return Text{}, fault.Formatf(f.src.Path(), f.strings.offset+at, "text number %d has %d bytes, at most %d are possible", number, n, min(mostText, len(head)-16))
+		return Text{}, fault.Formatf(t.src.Path(), t.at.offset+at, "text number %d has %d bytes, at most %d are possible", number, n, min(mostText, len(head)-16))
 	}
-	if hash := f.u32(head, 0); (f.Checked || hash != 0) && !checkText(head[16:16+n], hash) {
-		return Text{}, f.damaged(f.strings.offset+at, "text number %d has the hash of another", number)
+	if hash := u32(head, 0); (t.checked || hash != 0) && !checkText(head[16:16+n], hash) {
+		return Text{}, t.damaged(t.at.offset+at, "text number %d has the hash of another", number)
 	}
-	if cut := f.u32(head, 8); f.Checked && (cut > 1 || cut == 0 && n < mostText) {
-		return Text{}, f.damaged(f.strings.offset+at, "text number %d of %d bytes is said to be the first of more", number, n)
+	if cut := u32(head, 8); t.checked && (cut > 1 || cut == 0 && n < mostText) {
+		return Text{}, t.damaged(t.at.offset+at, "text number %d of %d bytes is said to be the first of more", number, n)
 	}
-	return Text{Text: string(head[16 : 16+n]), Known: true, Cut: f.u32(head, 8) == 0}, nil
+	return Text{Text: string(head[16 : 16+n]), Known: true, Cut: u32(head, 8) == 0}, nil
 }
 
 // Size is how many bytes the file has.

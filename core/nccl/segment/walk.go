@@ -96,7 +96,7 @@ func (f *File) records(s *Segment, b []byte, seen *Seen, visit func(from Source,
 	from := Source{s.Thread, s.TID, s.ThreadGeneration}
 	var r Record
 	for len(b) > 0 {
-		n := f.decode(b, &r)
+		n := decode(b, &r)
 		if n == 0 {
 			seen.Damaged++
 			seen.DamagedSlots += len(b) / slotBytes

@@ -85,7 +85,7 @@ func (l *lines) value(text string) string {
 	return name
 }
 
-// call writes a call of nothing that comes back.
+// call writes a call whose result nobody takes.
 func (l *lines) call(text string) { l.b.WriteString("  call void @" + text + l.debug + "\n") }
 
 // operands keeps those of every lane at an event that was opened.

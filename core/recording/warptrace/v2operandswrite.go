@@ -35,8 +35,8 @@ const (
 	knownRowBits, nextRowBits = 24 << 8, 1 << 6
 	// A byte that changes takes about so many bits where most do not, in 1/256.
 	changedByteBits = 10 << 8
-	// So many rows of a column decide what it is stored as, more of one whose numbers take few bits. A way to store it that takes more than best/screenedMargin more than the best
-	// one in so many of them is not tried in all of those.
+	// So many rows of a column decide what it is stored as, more of one whose numbers take few bits. A mode that is much worse than
+	// the best one on the first screenedRows rows is skipped.
 	sampledRows, sampledCheap, screenedRows, screenedMargin = 48, 128, 8, 8
 	// So many numbers of a column are looked for at first. The others are where one of nearOf is found in its group, or one of movedOf with
 	// a number beside it.

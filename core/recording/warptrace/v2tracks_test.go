@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/recording/site"
+	"github.com/prlx-go/prlx/core/testing/sweep"
 )
 
 const movedGroup = 4 // warps of a block of the launch
@@ -182,7 +183,7 @@ func TestWhatIsMovedTakesNoRoom(t *testing.T) {
 
 // TestTracksThatLie changes every byte of blocks whose columns refer to each other, with their checksums.
 func TestTracksThatLie(t *testing.T) {
-	for seed := range uint64(2) {
+	for seed := range sweep.Of[uint64](1, 2) {
 		raw := movedFile(t, seed, 8)
 		refused := 0
 		for _, off := range blocksOf(raw) {

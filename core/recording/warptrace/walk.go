@@ -247,7 +247,7 @@ func (w *walker) same() bool {
 
 // sameByDigest reports whether digests say that two warps are equal; that they are not, digests cannot say. Warps that lost events are equal only when they lost as many.
 func sameByDigest(a, b *WarpInfo, values bool) bool {
-	if !a.HasDigest || !b.HasDigest || a.Events != b.Events || a.Dropped != b.Dropped || a.Before != b.Before {
+	if !a.HasDigest || !b.HasDigest || a.Events != b.Events || a.Dropped != b.Dropped || a.Before != b.Before || a.Total != b.Total {
 		return false
 	}
 	if a.HasRolling && b.HasRolling && a.Rolling != b.Rolling {

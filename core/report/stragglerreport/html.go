@@ -103,7 +103,7 @@ func rankTable(ranks []straggler.RankCost) sheet.Table {
 	width := nameWidth(len(ranks))
 	t := sheet.Table{
 		ID: "ranks", Title: "Ranks", More: moreRows(len(ranks), maxPageRanks),
-		Hint:    "Cost: by how much later than the others a rank entered, as far as it took longer than usual itself. Gain: by how much shorter the job would be, were it as fast as usual.",
+		Hint:    "Cost: the part of a rank's late arrival that its own slower work explains. Gain: by how much shorter the job would be, were it as fast as usual.",
 		Columns: sheet.Columns("rank", "#cost", "#of the time", "#gain", "#last", "#steps", "#waited", "late in", "what took longer"),
 	}
 	for i := range ranks[:min(len(ranks), maxPageRanks)] {

@@ -24,7 +24,7 @@ const (
 	pictureAxis      = 22
 )
 
-// pagePicture is one step: a lane a rank, with what it did in each operation, and the chain of what nobody waited for.
+// pagePicture is one step: a lane a rank, with what it did in each operation, and the critical path.
 type pagePicture struct {
 	ID, Column, Title, Note string
 	Open                    bool
@@ -107,7 +107,7 @@ func (s *step) operation(x *straggler.PictureSpan) string {
 func (s *step) draw() template.HTML {
 	var b strings.Builder
 	height := pictureRowHeight*len(s.rows) + pictureAxis
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="step %s: %s, and the chain of what nobody waited for">`,
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="step %s: %s, and the critical path">`,
 		sheet.Left+sheet.Width, height, html.EscapeString(clean(s.Step, 40)), figure.Plural(len(s.rows), "rank", "ranks"))
 	for i := range s.rows {
 		s.lane(&b, i)

@@ -14,6 +14,7 @@ import (
 type Launch struct {
 	Module          int64             `json:"module"`
 	Kernel          string            `json:"kernel"`
+	Called          string            `json:"called"` // what people call the kernel; "": as the PTX does
 	Launch          uint64            `json:"launch"` // its number in the session
 	Grid            [3]uint32         `json:"grid"`
 	Block           [3]uint32         `json:"block"`
@@ -73,7 +74,7 @@ func (d *Device) Run(j *job.Job, r *Launch, producer string) (*simulation.Docume
 	if err != nil {
 		return nil, err
 	}
-	about := simulation.About{Number: r.Launch, ModuleHash: m.Hash, Producer: producer, Code: m.Code, Origin: r.Origin}
+	about := simulation.About{Number: r.Launch, Called: r.Called, ModuleHash: m.Hash, Producer: producer, Code: m.Code, Origin: r.Origin}
 	return simulation.Run(j, m.Program, l, about, r.Record, r.Watch)
 }
 

@@ -40,7 +40,8 @@ func Read(ctx context.Context, name string, text []byte) (*Module, error) {
 	return p.m, nil
 }
 
-// parser holds what is known while a text is read.
+// parser holds what is known while a text is read. It has a method for each rule of the grammar, all over one position in the text, which they
+// move: so it has many.
 type parser struct {
 	scanner
 	locations

@@ -2,8 +2,7 @@
 // barriers, memory that checks every access, a schedule that a seed permutes. It is the compiled kernel without a GPU, not a model
 // of one: it knows nothing of time.
 //
-// Of a warp whose lanes are at several places, those furthest behind run, until they have looked for long at what others may change: then
-// others have a turn. So blocks, warps and lanes that spin until another one acts make progress.
+// Of a warp whose lanes are at several places, the path with the lowest PC runs; after spinning it yields to the others. So blocks, warps and lanes that spin until another one acts make progress.
 package simt
 
 import (

@@ -130,11 +130,11 @@ const (
 	findings = "findings"
 )
 
-// describe makes the document of a launch that ran. number is that of the launch in the session.
-func describe(l *simt.Launch, number uint64, result *simt.Result) *Document {
+// describe makes the document of a launch that ran.
+func describe(l *simt.Launch, about *About, result *simt.Result) *Document {
 	o := &l.Options
 	doc := &Document{
-		Schema: schema, Status: clean, Kernel: l.Kernel, Launch: number, Grid: l.Grid, Block: l.Block, Cluster: l.Cluster,
+		Schema: schema, Status: clean, Kernel: about.name(l), Launch: about.Number, Grid: l.Grid, Block: l.Block, Cluster: l.Cluster,
 		SharedBytes: l.SharedBytes, Blocks: result.Blocks, Warps: result.Warps, Instructions: result.Instructions,
 		LaneInstructions: result.LaneInstructions, Lines: make([]Line, len(result.Lines)),
 		Findings: make([]Finding, len(result.Findings)), MoreFindings: result.MoreFindings, Output: result.Output,
@@ -147,6 +147,7 @@ func describe(l *simt.Launch, number uint64, result *simt.Result) *Document {
 	}
 	for i := range result.Findings {
 		doc.Findings[i] = finding(&result.Findings[i])
+		doc.Findings[i].Kernel = doc.Kernel
 	}
 	if len(doc.Findings) > 0 {
 		doc.Status = findings
@@ -204,7 +205,7 @@ func (c *Counts) add(more *Counts) {
 
 func finding(f *simt.Finding) Finding {
 	doc := Finding{
-		Check: string(f.Check), Message: f.Message, Kernel: f.Kernel, Where: []Frame{}, Instruction: f.Text, Block: f.Block,
+		Check: string(f.Check), Message: f.Message, Where: []Frame{}, Instruction: f.Text, Block: f.Block,
 		Warp: f.Warp, Lane: f.Lane, Lanes: lanesOf(f.Lanes), Count: f.Count,
 	}
 	for _, frame := range f.Where {

@@ -51,7 +51,7 @@ func runPlanned(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *rec
 	if err != nil {
 		return nil, err
 	}
-	doc := describe(l, about.Number, result)
+	doc := describe(l, &about, result)
 	doc.Planned, err = planned(left)
 	return doc, err
 }

@@ -1,6 +1,8 @@
 package simulation
 
 import (
+	"cmp"
+
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/recording/observe"
 	"github.com/prlx-go/prlx/core/recording/origin"
@@ -14,16 +16,20 @@ import (
 // About is what a recording says of its launch that the launch itself does not know.
 type About struct {
 	Number     uint64         // of the launch in the session
+	Called     string         // what people call the kernel; "": as the PTX does
 	ModuleHash string         // of the PTX
 	Producer   string         // who records
 	Code       func() string  // the PTX as recordings hold it; nil: they hold none
 	Origin     *origin.Origin // what the kernel computes; nil: no compiler of graphs made it
 }
 
+// name is what the kernel of a launch is called.
+func (a *About) name(l *simt.Launch) string { return cmp.Or(a.Called, l.Kernel) }
+
 // launch is what a recording says of a launch, but for its arguments.
 func (a *About) launch(l *simt.Launch) *recorder.Launch {
 	return &recorder.Launch{
-		Kernel: l.Kernel, Grid: l.Grid, Block: l.Block, Cluster: l.Cluster, Arch: target.SM80.Name, ArchNumber: target.SM80.Number,
+		Kernel: a.name(l), Grid: l.Grid, Block: l.Block, Cluster: l.Cluster, Arch: target.SM80.Name, ArchNumber: target.SM80.Number,
 		Number: a.Number, ModuleHash: a.ModuleHash, Producer: a.Producer, Code: a.Code, Origin: a.Origin,
 	}
 }
@@ -51,11 +57,12 @@ func run(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *recorder.R
 		return nil, err
 	}
 	if r == nil {
+		moveArrays(l)
 		result, err := p.Observe(j, l, nil, seen.with)
 		if err != nil {
 			return nil, err
 		}
-		return seen.describe(describe(l, about.Number, result)), nil
+		return seen.describe(describe(l, &about, result)), nil
 	}
 	if r.Instrumented != nil {
 		return runInstrumented(j, p, l, about, r)
@@ -86,7 +93,7 @@ func run(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *recorder.R
 	if err != nil {
 		return nil, err
 	}
-	doc := seen.describe(describe(l, about.Number, result))
+	doc := seen.describe(describe(l, &about, result))
 	doc.Recording, err = rec.Commit()
 	return doc, err
 }

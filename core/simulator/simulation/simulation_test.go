@@ -22,7 +22,7 @@ func TestTheVerdictNamesTheFirstFindingAtTheUsersLineAndCountsTheOthers(t *testi
 		"f: out-of-bounds at kernel.py:12, and one more finding": {Findings: []simt.Finding{out, nowhere}},
 		"f: race, and 5 more findings":                           {Findings: []simt.Finding{nowhere, out}, MoreFindings: 4},
 	} {
-		doc := describe(&simt.Launch{Kernel: "f"}, 3, result)
+		doc := describe(&simt.Launch{Kernel: "f"}, &About{Number: 3}, result)
 		if doc.Verdict != want || doc.Launch != 3 {
 			t.Errorf("got verdict %q of launch %d, want %q of launch 3", doc.Verdict, doc.Launch, want)
 		}

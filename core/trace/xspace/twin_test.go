@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/testing/sweep"
 	"github.com/prlx-go/prlx/core/trace/clock"
 )
 
@@ -302,7 +303,7 @@ func applyLine(e *lineEdit, l node, all *spaceEdit, id func(string) int64) (move
 
 // TestRewriteEqualsTheObviousEdit decodes quirky files with the protobuf library, edits them there, and compares with Rewrite.
 func TestRewriteEqualsTheObviousEdit(t *testing.T) {
-	for seed := range uint64(1500) {
+	for seed := range sweep.Of[uint64](400, 1500) {
 		compareEdit(t, seed)
 	}
 }

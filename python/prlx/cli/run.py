@@ -64,7 +64,7 @@ def record_program(command: Sequence[str], values: argparse.Namespace, ui: UI) -
 RECORDING = (
     Option(
         ("--output", "--record", "-o"),
-        "where to: a new directory; one session, or one a process",
+        "where to: a new directory, a session; several processes have one each",
         takes="path",
         metavar="DIR",
     ),
@@ -76,7 +76,7 @@ COMMAND = Command(
     run=run,
     examples=(
         ("prlx run --record before/ -- python train.py", "its Triton kernels, recorded where they run"),
-        ("prlx run --record r/ -- torchrun --nproc-per-node 8 train.py", "a session for each rank: r/rank-0, ..."),
+        ("prlx run --record r/ -- torchrun train.py", "a session for each rank: r/rank-0, ..."),
         ("prlx run --device simulator --record r/ train.py", "without a GPU"),
     ),
     positionals=(
@@ -84,5 +84,8 @@ COMMAND = Command(
         Positional("ARG", "its arguments, options included", "rest"),
     ),
     options=RECORDING,
-    notes=("exit code: the program's. Processes of Python that import Triton record; no line of theirs is changed.",),
+    notes=(
+        "exit code: the program's. Processes of Python that import Triton record;",
+        "no line of theirs is changed.",
+    ),
 )

@@ -28,11 +28,16 @@ if TYPE_CHECKING:
     from .._simulated import Run
     from .._simulation import Simulation
     from .._simulator import Recording
-    from ._ui import UI
+    from ._ui import UI, Stream
 
 SELFTEST = "prlx-simulate-selftest.json"
 _MODES = ("digest", "control-flow", "values")
 _CAPTURES = ("observed", "instrumented")
+_OF_PROGRAMS = frozenset({
+    "output", "mode", "stores", "atomics", "loads", "barriers", "events_per_warp", "outputs", "overwrite", "html",
+    "json", "seed", "nan", "races", "global_races", "warp_races", "convergence", "counts", "max_findings",
+    "max_instructions", "workers", "memory_limit",
+})  # fmt: skip
 _OF_THE_COMMAND = frozenset({"quiet", "verbose", "color", "progress"})
 _OWN = Path(__file__).parents[1]
 
@@ -45,7 +50,9 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         return _selftest(values, ui)
     program = _program(values.script)
     if program is not None:
-        return _run_program(program, values)
+        return _run_program(program, values, ui)
+    if values.launches is not None:
+        raise UsageError("--launches is about programs", hint="prlx simulate --launches N -- PROGRAM runs one")
     return run_script(values, ui, enable)
 
 
@@ -61,19 +68,76 @@ def _program(name: str | None) -> str | None:
     return shutil.which(name)
 
 
-def _run_program(program: str, values: argparse.Namespace) -> int:
-    """Run a program that finds a CUDA driver on the simulator; its exit code is ours."""
-    from .._program import run_program
+def _run_program(program: str, values: argparse.Namespace, ui: UI) -> int:
+    """Run a program that finds CUDA on the simulator, then say what its kernels did; its exit code goes before ours."""
+    from .._launching import Options
+    from .._record import extras
+    from .._simulate_program import CHECKS, simulate
+    from .._simulated import save_page
+    from .._target import Target
 
     for option in SIMULATING:
-        if option.setting or option.name in _OF_THE_COMMAND:
+        if option.setting or option.name in _OF_THE_COMMAND or option.name in _OF_PROGRAMS:
             continue
         if getattr(values, option.name, None) not in (None, False):
             raise UsageError(
                 f"{option.flags[0]} is about scripts that prlx runs itself, and {values.script} is a program",
-                hint="leave it out; accesses out of bounds are errors of the launch, whatever runs it",
+                hint="leave it out; what is checked and recorded of programs is in docs/commands/simulate.md",
             )
-    return run_program([program, *values.arg])
+    _check_recording(values)
+    page = _page(values)
+    target = None
+    if values.output is not None:
+        switches = {name: bool(getattr(values, name)) for name in ("stores", "atomics", "loads", "barriers")}
+        held = extras(
+            **switches, events_per_warp=values.events_per_warp, outputs=values.outputs, sources=values.sources
+        )
+        mode = values.mode or "control-flow"
+        target = Target(
+            values.output, mode=mode, filter="", overwrite=bool(values.overwrite), extras=held, directory=False
+        )
+    checks = {name: value for name in CHECKS if (value := getattr(values, name, None)) is not None}
+    options = Options(**checks).checked()
+    ran = simulate(
+        [program, *values.arg],
+        shown_path(Path(program)),
+        options,
+        target,
+        most=values.launches or 0,
+        stdout=sys.stderr.fileno() if ui.json else None,
+    )
+    document = ran.seen.document(
+        recording=None if target is None else target.path, status=ran.status, pictures=page is not None
+    )
+    if page is not None:
+        save_page(document, page, overwrite=bool(values.overwrite))
+        ui.say(f"wrote {shlex.quote(shown_path(page))}; open it in a browser")
+    if ui.json:
+        ui.emit(document)
+    elif not ui.quiet:
+        for line in _render(document, ui, ui.err, "program"):  # its standard output is its own
+            ui.err.line(line)
+    if target is not None and ran.recorded:
+        named = shlex.quote(shown_path(target.path))
+        ui.say(f"wrote {named}; open it with: prlx session inspect {named}")
+    return ran.status or conclusion_of(document).exit_code
+
+
+def _check_recording(values: argparse.Namespace) -> None:
+    """Refuse options of recordings where nothing is recorded."""
+    told = [option.flags[0] for option in RECORDING if not option.setting and getattr(values, option.name) is not None]
+    if values.html is not None:
+        told = [flag for flag in told if flag != "--overwrite"]
+    if values.output is None and told and not values.plan:
+        raise UsageError(f"{told[0]} is about recording", hint="name where to with --record DIR")
+
+
+def _page(values: argparse.Namespace) -> Path | None:
+    """Where the page is written, None where nobody asked for one."""
+    page = None if values.html is None else Path(values.html)
+    if page is not None and page.exists() and not values.overwrite:
+        raise FileAccessError("already exists", path=str(page), hint="choose another name, or pass --overwrite")
+    return page
 
 
 def _selftest(values: argparse.Namespace, ui: UI) -> int:
@@ -116,15 +180,9 @@ def run_script(
     script = Path(values.script)
     if not script.is_file():
         raise FileAccessError("no such script or program", path=str(script))
-    told = [option.flags[0] for option in RECORDING if not option.setting and getattr(values, option.name) is not None]
-    if values.html is not None:
-        told = [flag for flag in told if flag != "--overwrite"]
-    if values.output is None and told and not values.plan:
-        raise UsageError(f"{told[0]} is about recording", hint="name where to with --record DIR")
-    page = None if values.html is None else Path(values.html)
+    _check_recording(values)
+    page = _page(values)
     before = None if values.compare is None else Path(values.compare)
-    if page is not None and page.exists() and not values.overwrite:
-        raise FileAccessError("already exists", path=str(page), hint="choose another name, or pass --overwrite")
     chosen = {"device": "simulator"} | given(values, enable) | {"progress": ui.progress}
     if page is not None and before is None:
         chosen["touched"] = True
@@ -151,7 +209,7 @@ def run_script(
     if ui.json:
         ui.emit(comparison or document)
     elif not ui.quiet:
-        ui.show(_render(document, ui) if comparison is None else _render_comparison(comparison, ui))
+        ui.show(_render(document, ui, ui.out) if comparison is None else _render_comparison(comparison, ui))
     if not status and not document["launches"] and not document["refused"] and advice.nothing and not ui.quiet:
         ui.say(advice.nothing)
     if recording.plans and not ui.json and not ui.quiet:
@@ -200,12 +258,12 @@ def _render_comparison(document: Mapping[str, Any], ui: UI) -> Iterator[str]:
     return render_comparison(document, Look(style=ui.out.style, width=width), lines=20 if ui.verbose == 0 else 200)
 
 
-def _render(document: dict[str, object], ui: UI) -> Iterator[str]:
+def _render(document: dict[str, object], ui: UI, out: Stream, noun: str = "script") -> Iterator[str]:
     from .._lines import Look
     from .._simulate_text import render
 
-    width = min(ui.out.width, 160) if ui.out.width < 1 << 16 else 100
-    return render(document, Look(style=ui.out.style, width=width), lines=10 if ui.verbose == 0 else 100)
+    width = min(out.width, 160) if out.width < 1 << 16 else 100
+    return render(document, Look(style=out.style, width=width), lines=10 if ui.verbose == 0 else 100, noun=noun)
 
 
 @contextlib.contextmanager
@@ -358,6 +416,7 @@ COMMAND = Command(
         ("prlx simulate --record before/ train.py", "recorded, for prlx diff before/ after/"),
         ("prlx simulate --compare before.py after.py", "two versions of a kernel, line by line"),
         ("prlx simulate --break kernels.py:21 train.py", "what lanes hold at that line"),
+        ("prlx simulate -- ./a.out", "a CUDA program of nvcc -cudart shared or clang"),
         ("prlx simulate -- python train.py", "any program: it finds a CUDA driver of ours"),
         ("prlx simulate --selftest", "does a GPU do the same? one file to send"),
     ),
@@ -367,6 +426,13 @@ COMMAND = Command(
     ),
     options=(
         *SIMULATING,
+        Option(
+            ("--launches",),
+            "of a program: execute the first N launches of each kernel",
+            takes="whole",
+            metavar="N",
+            brief=True,
+        ),
         Option(("--selftest",), "compare the simulator with this machine's GPU", takes="switch"),
     ),
     notes=(

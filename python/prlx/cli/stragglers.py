@@ -172,7 +172,7 @@ COMMAND = Command(
     ),
     notes=(
         "exit code 1: somebody is blamed, or with --fail-on the gate is met; 5: the verdict is open.",
-        "cost: by how much later than the others a rank entered, as far as it took longer than usual itself.",
+        "cost: the part of a rank's late arrival that its own slower work explains.",
         "gain: by how much shorter the job would be, were the rank as fast as the median.",
     ),
 )

@@ -13,7 +13,8 @@ import (
 	"github.com/prlx-go/prlx/core/simulator/simt/target"
 )
 
-// binder turns one kernel, and the functions that it calls, into code.
+// binder turns one kernel, and the functions that it calls, into code. It has a method for each kind of instruction, which all add to one
+// program: they are looked up in a table (emitters) and share the numbers of registers, so they stay with one type, however many they are.
 type binder struct {
 	name      string // of the module, for errors
 	module    *ptx.Module

@@ -93,11 +93,11 @@ func (b *binder) callParts(in *ptx.Inst) (name string, results, arguments []ptx.
 		case o.Kind == ptx.Arguments && arguments == nil:
 			arguments = o.Elems
 		default:
-			return "", nil, nil, b.unknown(in, "a call of nothing that has a name or an address")
+			return "", nil, nil, b.unknown(in, "the call's target is neither a symbol nor a register")
 		}
 	}
 	if name == "" {
-		return "", nil, nil, b.unknown(in, "a call of nothing that has a name or an address")
+		return "", nil, nil, b.unknown(in, "the call's target is neither a symbol nor a register")
 	}
 	return name, results, arguments, nil
 }

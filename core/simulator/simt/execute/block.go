@@ -12,7 +12,8 @@ import (
 	"github.com/prlx-go/prlx/core/simulator/simt/target"
 )
 
-// Block is one thread block that runs. It is used for one block after the other.
+// Block is one thread block that runs. It is used for one block after the other. Every instruction of every warp goes through its methods:
+// what they read and write lies in one struct so that the loop over instructions follows no further pointer. So it has many.
 type Block struct {
 	Running *Running
 	Linear  uint64 // its number in the grid

@@ -12,7 +12,7 @@ const mmaDoc = "m16n8k16 m16n8k8 of f16 (accumulators f16, f32) and bf16; m16n8k
 // mmaApprox says how the order of the sums can show. The bound holds for numbers without overflow: n products are added with at
 // most n+1 roundings here, and a tensor core cuts off each addend at no less than 24 bits below the largest.
 const mmaApprox = "f16, bf16, tf32: products are exact, those of eight consecutive k are added as a tree of float32 and then to the accumulator; a tensor " +
-	"core aligns and truncates, so results differ by at most k+2 units of 2^-23 of the sum of magnitudes |c| + |a*b| (f16 accumulators: one more " +
+	"core aligns and truncates. Results differ by at most k+2 units of 2^-23 of the sum of magnitudes |c| + |a*b| (f16 accumulators: one more " +
 	"rounding to f16). f64 is a chain of fma in ascending k. Integers are exact"
 
 var errPartial = errors.New("mma needs all lanes of the warp")

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/prlx-go/prlx/core/testing/sweep"
 )
 
 // sparseTest is a form of mma.sp. Where its elements are follows the PTX ISA, "Matrix fragments for multiply-accumulate operation with
@@ -155,7 +157,7 @@ func (c *sparseTest) compare(t *testing.T, rng *rand.Rand, variant string) {
 	codes, places = codesOf(c.bits, variant != "sp")
 	chunk := len(places[0]) // elements of A in it
 	width := c.registers * 4 * per
-	for range 10 {
+	for range sweep.Of(3, 10) {
 		var a, b, sums [16][128]*big.Rat
 		metadata := v.in[len(v.in)-2]
 		for l := range Lanes { // of lanes that have none it does not count

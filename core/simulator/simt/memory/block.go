@@ -21,7 +21,8 @@ const (
 )
 
 // Block is the memory that one block sees: global memory, its shared memory, and the local memory of its lanes. It belongs to one
-// goroutine, and serves one block after another.
+// goroutine, and serves one block after another. Every access of every lane goes through its methods, a few for each width and kind of memory;
+// one struct holds what they check, so that an access follows no further pointer. So it has many.
 type Block struct {
 	global *Global
 	shared []byte

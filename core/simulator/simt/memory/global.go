@@ -65,7 +65,7 @@ func NewGlobal(allocations []Allocation) (*Global, error) {
 	g.regions = make([]region, len(allocations))
 	for i := range allocations {
 		a := &allocations[i]
-		base := firstSlot + uint64(i)<<g.bits + 1<<g.bits/4 + a.Host%aliasBytes
+		base := g.address(i, a.Host)
 		if a.Variable { // from the end, whatever else a launch has: kernels may keep the address in memory
 			if g.last == 0 {
 				g.fixed = i
@@ -83,6 +83,24 @@ func NewGlobal(allocations []Allocation) (*Global, error) {
 		g.aliases[i].written = g.regions[g.aliases[i].index].written
 	}
 	return g, nil
+}
+
+// address is where a kernel finds an allocation that is not a variable, by its number.
+func (g *Global) address(number int, host uint64) uint64 {
+	return firstSlot + uint64(number)<<g.bits + 1<<g.bits/4 + host%aliasBytes
+}
+
+// Addresses says where a kernel finds the allocations that begin the list of a launch, in which no other is larger.
+func Addresses(allocations []Allocation) []uint64 {
+	g := &Global{bits: slotBits}
+	for i := range allocations {
+		g.bits = max(g.bits, bitsOfSlot(uint64(len(allocations[i].Bytes))))
+	}
+	list := make([]uint64, len(allocations))
+	for i := range allocations {
+		list[i] = g.address(i, allocations[i].Host)
+	}
+	return list
 }
 
 // bitsOfSlot is the size of slots for allocations of up to so many bytes: what is behind and before one must be as large as a

@@ -1,0 +1,39 @@
+/* libcudart.so.12 and .13 on the driver of prlx: thin, so that what a program does is what the driver is asked for. */
+#ifndef PRLX_CUDART_H
+#define PRLX_CUDART_H
+
+#include "abi.h"
+
+#define API __attribute__((visibility("default")))
+/* A function's other name, for programs whose default stream is one per thread: here all streams are in order. */
+#define PER_THREAD(name, suffix) extern __typeof(name) name##suffix API __attribute__((alias(#name)))
+
+/* ---- errors.c ---- */
+
+/* The result of a call: remembered for cudaGetLastError where it is an error. */
+cudaError_t done(cudaError_t code);
+/* Whether calls may go on: the device is there, and no kernel has failed. Anything else is the call's result. */
+cudaError_t ready(void);
+/* What a launch came to. A kernel that failed is told by the next call, and by all behind it, as on a GPU. */
+cudaError_t launched(int code);
+/* Whether somebody gathers what launches do, and says it when the program has ended. */
+int watched(void);
+/* Says on standard error why something is refused, with what the driver knows of it. */
+void tell(const char *what, int code);
+
+/* ---- register.c ---- */
+
+struct binary { const void *image; CUmodule module; int refused; }; /* refused: why it cannot be loaded */
+struct kernel { const void *host, *self; struct binary *binary; const char *name; CUfunction function; };
+/* A kernel by the address of its host function, or by its handle; NULL where it is neither. */
+struct kernel *kernel_of(const void *function);
+/* Likewise, loaded. */
+cudaError_t function_of(CUfunction *into, const void *function);
+/* Where a variable is, by the address of its host twin. */
+cudaError_t variable_of(CUdeviceptr *at, size_t *bytes, const void *host);
+
+/* ---- device.c ---- */
+
+int attribute(int number); /* of the device; 0 where it has none */
+
+#endif

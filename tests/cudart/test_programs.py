@@ -1,0 +1,219 @@
+"""CUDA programs of nvcc and clang on the simulator: they run, bugs are named by line, two of their runs are compared."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cudart import compilers, tutorial
+
+import prlx
+from prlx._program import DRIVER
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+def simulate(*command, cwd, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "prlx", "simulate", *map(str, command)],
+        cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory):
+    """Compile a program once, and skip where its compiler is not there."""
+    folder, made = tmp_path_factory.mktemp("cudart"), {}
+
+    def compiled(compiler, name, *more):
+        if not compilers.there(compiler) or shutil.which("g++") is None:
+            pytest.skip(f"no {compiler} (make build/clang/.ready)")
+        key = (compiler, name, *more)
+        if key not in made:
+            out = folder / f"{len(made)}" / name
+            out.parent.mkdir(exist_ok=True)
+            made[key] = compilers.compiled(compiler, PROGRAMS / f"{name}.cu", out, *more)
+        return made[key]
+
+    return compiled
+
+
+def line_of(name, text):
+    """The number of the line of a program that has a text."""
+    lines = (PROGRAMS / f"{name}.cu").read_text().splitlines()
+    (found,) = (i for i, line in enumerate(lines, start=1) if text in line)
+    return found
+
+
+@pytest.mark.parametrize("compiler", compilers.NAMES)
+def test_a_program_runs_and_is_counted_by_line(compiler, program, tmp_path):
+    done = simulate("--", program(compiler, "steps"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "block 0: 2286", "block 1: 2313", "block 2: 2298", "block 3: 2094", "2286 2313 2298 2094, 59542 steps, 4 blocks",
+    ]  # fmt: skip
+    assert "3 kernels, 3 launches" in done.stderr
+    assert "no finding" in done.stderr
+    for kernel in ("scaled<float>", "sums", "collatz"):
+        assert re.search(rf"^{kernel} +1 ", done.stderr, re.MULTILINE), done.stderr
+    assert f"steps.cu:{line_of('steps', '// line 43')}" in done.stderr
+
+
+@pytest.mark.parametrize("compiler", compilers.NAMES)
+def test_the_runtime_does_what_its_documentation_says(compiler, program, tmp_path):
+    done = simulate("--", program(compiler, "api"), cwd=tmp_path)
+    assert done.returncode == 1, done.stderr  # its last kernel writes beyond its array
+    expected = (PROGRAMS / "api.txt").read_text().splitlines()
+    if compiler == "clang":  # it knows no managed variables
+        expected.remove("a managed variable: 115")
+    assert done.stdout.splitlines() == expected
+    assert "prlx: cudaFree: " in done.stderr
+    assert "it was freed before" in done.stderr
+    assert "out-of-bounds at " in done.stderr
+
+
+BUGS = {
+    "bounds": ("out-of-bounds", "an illegal memory access was encountered"),
+    "misaligned": ("misaligned", "misaligned address"),
+    "freed": ("use-after-free", "an illegal memory access was encountered"),
+    "host_pointer": ("out-of-bounds", "an illegal memory access was encountered"),
+    "null": ("null-pointer", "an illegal memory access was encountered"),
+    "asserted": ("trap", "unspecified launch failure"),
+    "race": ("shared-race", "no error"),
+    "barrier": ("barrier-divergence", "no error"),
+    "unwritten": ("uninitialised-shared", "no error"),
+    "warp_race": ("warp-race", "no error"),
+    "global_race": ("global-race", "no error"),
+}
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_is_named_by_line(bug, program, tmp_path):
+    compiler = compilers.NAMES[len(bug) % 2 if compilers.there("clang") else 0]
+    done = simulate("--json", "--warp-races", "--global-races", "--", program(compiler, "bugs"), bug, cwd=tmp_path)
+    check, said = BUGS[bug]
+    assert done.returncode == 1, done.stderr
+    assert said in done.stderr.splitlines()  # what the program prints makes room for the document
+    document = json.loads(done.stdout)
+    found = [(one["check"], Path(one["file"]).name, one["line"]) for one in document["findings"]]
+    assert (check, "bugs.cu", line_of("bugs", f"// bug: {bug}")) in found
+    assert {one["kernel"] for one in document["findings"]} == {bug}
+    assert {name for name, _, _ in found} - {check} <= {"uninitialised-shared"}  # a race reads what is not there yet
+
+
+def test_a_kernel_that_does_not_end_is_refused(program, tmp_path):
+    done = simulate("--max-instructions", "50000", "--", program("nvcc", "bugs"), "endless", cwd=tmp_path)
+    assert done.returncode == 5
+    assert done.stdout == "the launch timed out and was terminated\n"
+    assert "refused  endless, 1 launch" in done.stderr
+    assert f"bugs.cu:{line_of('bugs', '// bug: endless')}" in done.stderr.replace("\n  ", "")
+
+
+def test_two_runs_are_told_apart_by_line_and_lane(program, tmp_path):
+    for name, more in (("a", ()), ("b", ("-DSLIP=1",))):
+        done = simulate("-q", "--record", name, "--outputs", "1MB", "--", program("nvcc", "steps", *more), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    session = json.loads((tmp_path / "a" / "session.json").read_text())
+    assert [(one["launch"], one["kernel"]) for one in session["launches"]] == [
+        (0, "scaled<float>"),
+        (1, "sums"),
+        (2, "collatz"),
+    ]
+    both = [tmp_path / name / "0002_collatz.prlx" for name in "ab"]
+    difference = prlx.diff_traces(*both)
+    assert difference.status == "diverged"
+    line = line_of("steps", "// line 43")
+    assert f"steps.cu:{line}, warp 21" in difference.verdict
+    first = difference.document["first"]
+    assert first["lanes"] == [28]  # element 700 of 64 a block: block 10, warp 1 of 2, lane 28
+    for name in ("0000_scaled_float_.prlx", "0001_sums.prlx"):
+        a, b = (prlx.read_trace(tmp_path / one / name) for one in "ab")
+        assert a.header.document["module_hash"] == b.header.document["module_hash"]  # the host's half is another
+        assert prlx.diff_traces(tmp_path / "a" / name, tmp_path / "b" / name).status == "identical"
+
+
+def test_every_process_of_a_program_is_seen(program, tmp_path):
+    steps = program("nvcc", "steps")
+    done = simulate("--json", "--record", "r", "--", "sh", "-c", f"'{steps}' & '{steps}'; wait", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert {one["kernel"]: one["launches"] for one in document["kernels"]} == {
+        "scaled<float>": 2,
+        "sums": 2,
+        "collatz": 2,
+    }
+    session = json.loads((tmp_path / "r" / "session.json").read_text())
+    assert [one["launch"] for one in session["launches"]] == [0, 1, 2, 3, 4, 5]
+
+
+def test_launches_beyond_the_first_are_passed_over_and_counted(program, tmp_path):
+    done = simulate("--launches", "1", "--", program("nvcc", "repeated"), cwd=tmp_path)
+    assert done.stdout == "1\n"  # of 5
+    assert done.returncode == 5, done.stderr
+    assert "4 launches" in done.stderr
+    assert simulate("--", program("nvcc", "repeated"), cwd=tmp_path).stdout == "5\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "helps"),
+    [
+        (
+            ("-gencode", "arch=compute_80,code=sm_80", "-cudart", "shared"),
+            "embeds only machine code for sm_80",
+            "code=compute_80",
+        ),
+        (("-cudart", "static"), "a CUDA runtime of its own", "nvcc -cudart shared"),
+    ],
+)
+def test_what_cannot_run_is_refused_with_what_helps(words, said, helps, tmp_path):
+    if not compilers.there("nvcc"):
+        pytest.skip("no nvcc (make build/clang/.ready)")
+    source = PROGRAMS / "repeated.cu"
+    base = [compilers.CUDA / "bin" / "nvcc", "-o", tmp_path / "a.out", source]
+    subprocess.run([*map(str, base), *words], check=True, capture_output=True)
+    done = simulate("--", tmp_path / "a.out", cwd=tmp_path)
+    assert done.returncode == 3  # the program's own
+    assert said in done.stderr
+    assert helps in done.stderr
+
+
+def test_a_program_for_the_runtime_of_cuda_12_runs(tmp_path):
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    words = [
+        "cc",
+        "-DCUDART_MAJOR=12",
+        "-o",
+        tmp_path / "twelve",
+        PROGRAMS / "twelve.c",
+        f"-L{DRIVER}",
+        "-l:libcudart.so.12",
+    ]
+    subprocess.run([*map(str, words), f"-Wl,-rpath-link,{DRIVER}"], check=True)
+    done = simulate("--", tmp_path / "twelve", cwd=tmp_path)
+    expected = "0: runtime 12000, clock 1410000, memory clock 1215000, pools 1, kind 3, stored 7, 512 bytes kept\n"
+    assert done.stdout == expected, done.stderr
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("major", [12, 13])
+def test_symbols_carry_the_version_that_programs_ask_for(major):
+    if shutil.which("readelf") is None:
+        pytest.skip("no readelf")
+    words = ["readelf", "-W", "--dyn-syms", DRIVER / f"libcudart.so.{major}"]
+    lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    symbols = [line.split()[7] for line in lines if " FUNC " in line and " UND " not in line]
+    assert len(symbols) > 400
+    assert all(name.endswith(f"@@libcudart.so.{major}") for name in symbols)
+
+
+def test_the_tutorial_shows_what_is_printed(tmp_path):
+    if not compilers.there("nvcc"):
+        pytest.skip("no nvcc (make build/clang/.ready)")
+    assert tutorial.shown(compilers.CUDA / "bin" / "nvcc", tmp_path) == tutorial.PAGE.read_text()

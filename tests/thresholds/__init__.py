@@ -1,0 +1,1 @@
+"""How far every threshold that decides a verdict can move before a test fails."""
