@@ -84,7 +84,7 @@ def main() -> None:
         traces = []
         for number in range(2):
             trace = Path(scratch) / f"node{number}.xplane.pb"
-            trace.write_bytes(next((EXAMPLES / "jax_p4" / "node1").rglob("*.xplane.pb")).read_bytes() * 60)
+            trace.write_bytes(next((EXAMPLES / "jax_p4" / "node1").rglob("*.xplane.pb")).read_bytes() * 400)
             traces.append(str(trace))
         combine = ["combine", *traces, "-o", f"{scratch}/out", "--workers", "1"]
         rows = [

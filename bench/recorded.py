@@ -25,7 +25,7 @@ def measured(case: tuple[Any, ...], *, written: bool) -> tuple[float, int]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.prlx"
         with prlx.record(path) as recording:
-            recording._target._request["no_written"] = not written  # the private switch
+            recording._target.request["no_written"] = not written  # the private switch
             started = time.process_time()
             kernel[grid](*arguments, **constants)
             return time.process_time() - started, path.stat().st_size

@@ -57,6 +57,8 @@ class Rewriter:
 
         The simulator has registers enough, and this costs a run of Triton's assembler: it is for who asks for it.
         """
+        self.hashes = False
+        """Whether what it rewrites leaves hashes and sums alone, and no events."""
         self.clean: Callable[[], bool] = lambda: False
         """Whether what is compiled now is to be left alone."""
 

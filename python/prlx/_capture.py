@@ -70,6 +70,7 @@ def rewriter(
     choices = [*events, "registers"] if within_registers else events
     key = "-".join(filter_parts(",".join(("prlx", __version__, digest, *choices, asked.key))))
     made = Rewriter(partial(_rewrite, events), key=key, wanted=asked)
+    made.hashes = mode == "digest"
     if within_registers:
         made.fewer = (partial(_rewrite, [*events, "fewer"]),)
     return made

@@ -105,6 +105,7 @@ class Gpu:
             raise UsageError(
                 f"there is no GPU: {error}", hint="the device simulator runs the compiled kernels without one"
             ) from None
+        self.rewriter = rewriter
         self.recordings: list[Recording] = []
         self.losses: Counter[str] = Counter()
         self.pool = Pool(self.cuda, _capture.arena_bytes())

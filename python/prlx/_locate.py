@@ -221,7 +221,9 @@ def _by_call(run: Callable[[], object], machine: Mapping[str, Any] | None, captu
             with recorded(path, options):
                 run()
             return
-        own = enable(device="simulator", capture=capture) if capture == "instrumented" else contextlib.nullcontext()
+        mode = options.get("mode", "control-flow")
+        compiled = capture == "instrumented"
+        own = enable(device="simulator", capture=capture, mode=mode) if compiled else contextlib.nullcontext()
         with own, recorded(path, options), quiet({**_ORDER, **(machine or {})}):
             run()
 

@@ -530,6 +530,13 @@ def _recorded(
     listening: Callable[[Recording], contextlib.AbstractContextManager[object]] = _listening
     on_gpu = not isinstance(device, Simulator) and (device is not None or on_which("auto") == "gpu")
     mode, extras = asked_again(mode, extras, on_gpu=on_gpu)
+    rewriter = None if device is None else device.rewriter
+    if rewriter is not None and rewriter.hashes != (mode == "digest"):
+        compiled = "digest" if rewriter.hashes else "events"
+        raise UsageError(
+            f"mode: kernels are compiled to record {compiled} where the device is enabled, and {mode} is asked for here",
+            hint="give enable the same mode, or leave it to record to enable the device",
+        )
     if on_gpu:
         from . import _gpu_device
 

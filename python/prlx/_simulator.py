@@ -240,6 +240,7 @@ class Simulator:
         from .hooks import simulator, triton
 
         self.options = options
+        self.rewriter = rewriter
         self.quiet = 0
         self.recordings = [recording]
         self._registered: list[Storage] = []  # for the launch that runs

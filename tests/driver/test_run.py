@@ -156,16 +156,16 @@ def test_which_driver_there_is_is_said(tmp_path):
     here = _program.driver()
     assert "why" in here or here["path"]
     inside = "import json; from prlx import _program; print(json.dumps(_program.driver()))"
-    found = json.loads(prlx_command("simulate", "--", sys.executable, "-c", inside, cwd=tmp_path).stdout)
+    found = json.loads(prlx_command("simulate", "--", sys.executable, "-c", inside, cwd=tmp_path, check=False).stdout)
     assert found["path"] == str(_program.DRIVER / "libcuda.so.1")
     assert found["capability"] == [8, 0]
-    said = prlx_command("simulate", "--", sys.executable, "-m", "prlx", "doctor", cwd=tmp_path).stdout
+    said = prlx_command("simulate", "--", sys.executable, "-m", "prlx", "doctor", cwd=tmp_path, check=False).stdout
     assert "that of the simulator" in said
     if "why" in here:
         refused = prlx_command("run", "--device", "gpu", "--record", "r", "--", "true", cwd=tmp_path, check=False)
         assert (refused.returncode, "there is no GPU" in refused.stderr) == (2, True)
     given = prlx_command("simulate", "--", sys.executable, "-m", "prlx", "run", "--device", "gpu", "--record", "r", "--",
-                         sys.executable, "-c", inside, cwd=tmp_path)  # fmt: skip
+                         sys.executable, "-c", inside, cwd=tmp_path, check=False)  # fmt: skip
     assert json.loads(given.stdout)["path"] == found["path"]
 
 
@@ -190,3 +190,16 @@ def test_locate_searches_over_a_driver(told, tmp_path):
     )
     assert found["place"] == f"{HERE / 'recorded.py'}:{line}"
     assert found["warp_ranges"] == "12-15"
+
+
+def test_a_block_cannot_record_what_kernels_were_not_compiled_for(tmp_path):
+    code = (
+        "import prlx\n"
+        "for outer, inner in (('control-flow', 'digest'), ('digest', 'values')):\n"
+        "    with prlx.enable(device='gpu', mode=outer):\n"
+        "        try:\n"
+        "            with prlx.record(f'{outer}.prlx', mode=inner): pass\n"
+        "        except prlx.UsageError as error: print(error.message)\n"
+    )
+    done = prlx_command("simulate", "--", sys.executable, "-c", code, cwd=tmp_path, check=False)
+    assert done.stdout.count("mode: kernels are compiled to record") == 2

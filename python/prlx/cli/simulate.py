@@ -367,7 +367,9 @@ SIMULATING = (
     ),
     *RECORDING,
     Option(("--stop",), "end the script at the first finding", takes="switch"),
-    Option(("--seed",), "permutes the order of blocks and warps; 0: ascending", takes="number", metavar="N"),
+    Option(
+        ("--seed",), "permutes the order of blocks and warps; 0: ascending", takes="number", metavar="N", brief=True
+    ),
     Option(("--nan",), "report instructions that turn numbers into NaN", takes="switch", brief=True),
     Option(("--races",), "do not look for races in shared memory", takes="switch", off="--no-races", brief=True),
     Option(("--global-races",), "look for races between blocks, too", takes="switch", brief=True),
@@ -415,7 +417,6 @@ COMMAND = Command(
         ("prlx simulate --map-cuda model.py", 'torch code that says device="cuda"'),
         ("prlx simulate --record before/ train.py", "recorded, for prlx diff before/ after/"),
         ("prlx simulate --compare before.py after.py", "two versions of a kernel, line by line"),
-        ("prlx simulate --break kernels.py:21 train.py", "what lanes hold at that line"),
         ("prlx simulate -- ./a.out", "a CUDA program of nvcc -cudart shared or clang"),
         ("prlx simulate -- python train.py", "any program: it finds a CUDA driver of ours"),
         ("prlx simulate --selftest", "does a GPU do the same? one file to send"),
