@@ -123,7 +123,7 @@ def build_runtime(package):
     for major in (12, 13):
         exports = os.path.relpath(ROOT / "runtime" / "cudart" / f"exports{major}.map", package)
         runtime = [f"-DCUDART_MAJOR={major}", f"-Wl,-soname,libcudart.so.{major}", f"-Wl,--version-script={exports}"]
-        runtime += ["-Wl,-rpath,$ORIGIN", "-Lcuda", "-Wl,--no-as-needed,-l:libcuda.so.1,--as-needed", *old_libraries()]
+        runtime += ["-Wl,-rpath,$ORIGIN", "-Lcuda", "-Wl,--no-as-needed", "-lcuda", "-Wl,--as-needed", *old_libraries()]
         build_library(
             package, ROOT / "runtime" / "cudart", f"cuda/libcudart.so.{major}", None, *runtime, standard="gnu11"
         )
