@@ -20,7 +20,9 @@ from typing import Any, Literal
 from ._errors import FileAccessError, UsageError
 from ._program import driver, environment, run_command
 from ._rerun import VARIABLE, spelled
+from ._target import recorded_again
 from ._wanted import VARIABLE as FILTER
+from ._wanted import wanted
 
 Device = Literal["auto", "gpu", "simulator"]
 """Whose driver a program gets: that of a GPU, that of the simulator, or the first of them that there is."""
@@ -82,12 +84,15 @@ def run_recorded(
     Raises
     ------
     UsageError
-        There is no GPU and one is wanted, or ``folder`` is taken.
+        There is no GPU and one is wanted, ``folder`` is taken, or options or filter are none.
     FileAccessError
         The program cannot be run.
     """
     if device not in DEVICES:
         raise UsageError(f"device: expected one of {', '.join(DEVICES)}, got {device!r}")
+    asked = _asked(os.environ, options or {})
+    recorded_again({VARIABLE: asked})  # a mistake ends this process, and not the recording of others
+    wanted(filter or None)
     folder = folder.absolute()
     _make_room(folder, overwrite=overwrite)
     found = {} if device == "simulator" else driver()
@@ -100,16 +105,20 @@ def run_recorded(
             environ = environment(
                 Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="prlx-run-"))), os.environ
             )
-        environ |= _told(environ, folder, options or {}, filter)
+        environ |= _told(environ, folder, asked, filter)
         status = run_command(command, environ)
     sessions = _gathered(folder)
     return Ran(status, given, tuple(sessions), sum(len(list(one.glob("*.prlx"))) for one in sessions))
 
 
-def _told(environ: Mapping[str, str], folder: Path, options: Mapping[str, Any], filter: str) -> dict[str, str]:
+def _asked(environ: Mapping[str, str], options: Mapping[str, Any]) -> str:
+    """What ``PRLX_RECORD`` has said, and the options behind it."""
+    return ",".join(_said(environ.get(VARIABLE), *spelled(options)))
+
+
+def _told(environ: Mapping[str, str], folder: Path, asked: str, filter: str) -> dict[str, str]:
     """What the processes are told."""
     told = {FOLDER: str(folder), "PYTHONPATH": os.pathsep.join(_said(str(_STARTUP), environ.get("PYTHONPATH")))}
-    asked = ",".join(_said(environ.get(VARIABLE), *spelled(options)))
     return told | ({VARIABLE: asked} if asked else {}) | ({FILTER: filter} if filter else {})
 
 

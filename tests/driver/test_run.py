@@ -152,6 +152,16 @@ def test_variables_of_the_original_are_honoured(program, tmp_path):
     assert prlx.read_trace(tmp_path / "one.prlx").header.kernel == "add"
 
 
+@pytest.mark.parametrize(
+    ("words", "told"), [(("--filter", "a:b:c"), {}), ((), {"PRLX_RECORD": "nonsense"})], ids=["filter", "variable"]
+)
+def test_a_mistake_is_said_before_anything_runs(words, told, tmp_path):
+    done = prlx_command(
+        "run", "--record", "r", *words, "--", "touch", tmp_path / "ran", cwd=tmp_path, check=False, **told
+    )
+    assert (done.returncode, (tmp_path / "ran").exists(), (tmp_path / "r").exists()) == (2, False, False)
+
+
 def test_which_driver_there_is_is_said(tmp_path):
     here = _program.driver()
     assert "why" in here or here["path"]
