@@ -30,6 +30,7 @@ static struct {
   int mask;
   struct place (*places)[sets][ways]; /* by code */
   _Atomic(void *) contexts[comm_entries];
+  _Atomic int failed; /* what its init returned */
 } chain;
 
 typedef int (*old_init)(void **, int *);
@@ -126,7 +127,13 @@ void chain_init(uint32_t version, uint32_t number, uint64_t comm_id, const char 
     return;
   }
   set_state(chain_turned_off);
-  if (log) log(2, 0x4001, "prlx", 0, "prlx: the chain is off: init of %s failed with %d", chain.table->name ? chain.table->name : "the plug-in", failed);
+  atomic_store(&chain.failed, failed);
+}
+
+/* Of its init that failed. The communicator that it failed for may have no logger: each that has one is told. */
+void chain_tell(abi_logger log) {
+  int failed = atomic_load(&chain.failed);
+  if (failed) log(2, 0x4001, "prlx", 0, "prlx: the chain is off: init of %s failed with %d", chain.table->name ? chain.table->name : "the plug-in", failed);
 }
 
 /* The table of handles. */

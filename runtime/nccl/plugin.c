@@ -110,6 +110,7 @@ static void tell(abi_logger log, const struct comm_entry *c) {
   if (log == NULL) return;
   if (*problem) log(log_warn, subsystem_init | subsystem_profile, "prlx", 0, "prlx: %s", problem);
   if (*chain_problem) log(log_warn, subsystem_init | subsystem_profile, "prlx", 0, "prlx: %s", chain_problem);
+  chain_tell(log);
   if (recording() && c != NULL) log(log_info, subsystem_init | subsystem_profile, "prlx", 0, "prlx records level L%u to %s", recorder.level, recorder.path);
 }
 
