@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 _SUMS: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Add, ast.Sub: ast.Add, ast.Mult: ast.Mult,
                                                        ast.BitAnd: ast.BitAnd, ast.BitOr: ast.BitOr}  # fmt: skip
 BARE = "bare"
+_MOST_NAMES = 60  # names and sums that are followed to where an address begins
 _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt,
                                                       ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}  # fmt: skip
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Gt: ast.Lt, ast.GtE: ast.LtE}
@@ -65,6 +66,16 @@ class Text:
         """What an expression was seen to hold, None where that is not known."""
         return self._noted.get((at.k, ast.dump(at.node))) if self._noted else None
 
+    def does_nothing(self, k: int) -> bool:
+        """Whether a statement was seen to assign what a variable that it uses holds already."""
+        for name in self.assigned_by(k):
+            value = self.value(name, k)
+            seen = None if value is None else self.seen(value)
+            if value is not None and seen is not None and not isinstance(value.node, ast.Name):
+                used = [one for one in ast.walk(value.node) if isinstance(one, ast.Name)]
+                return any(self.seen(At(k, one)) == seen for one in used)
+        return False
+
     def follow(self, at: At) -> At | None:
         """What a name stands for, None where it is no name or that is not known."""
         if not isinstance(at.node, ast.Name):
@@ -72,6 +83,30 @@ class Text:
         d = self.definition(at.node.id, at.k)
         value = None if d is None else self.value(at.node.id, d)
         return None if value is None else replace(value, view=at.view)
+
+    def base(self, at: At) -> str:
+        """The argument that an address begins with, "" where that is not known."""
+        inner: At | None = at
+        for _ in range(_MOST_NAMES):
+            if inner is None or isinstance(inner.node, ast.Name):
+                value = None if inner is None else self.follow(inner)
+                if value is None:
+                    break
+                inner = value
+            elif isinstance(inner.node, ast.BinOp):
+                inner = inner.part(inner.node.left)
+            elif isinstance(inner.node, ast.Subscript):
+                inner = inner.part(inner.node.value)
+            else:
+                return ""
+        if inner is None or not isinstance(inner.node, ast.Name):
+            return ""
+        name = inner.node.id
+        return name if self.definition(name, inner.k) is None and name not in ("tl", "triton") else ""
+
+    def stores_to(self, at: At) -> str:
+        """The array that a call stores to, as its argument is called; "" where that is none."""
+        return self.base(at.part(at.node.args[0])) if isinstance(at.node, ast.Call) and at.node.args else ""
 
     def names(self, k: int) -> list[str]:
         """The variables that are assigned above a statement, the nearest first."""
@@ -196,6 +231,11 @@ def turned(b: At, a: At) -> tuple[At, At]:
     if isinstance(b.node, ast.UnaryOp):
         return b.part(b.node.operand), a
     return b, a.part(_opposite(a.node))
+
+
+def opposite(at: At) -> At:
+    """The opposite of a condition."""
+    return at.part(_opposite(at.node))
 
 
 def _opposite(node: ast.expr) -> ast.expr:

@@ -40,6 +40,7 @@ _MOST_DEEP = 60  # names and operations that are followed into each other
 _MOST_STEPS = 30_000  # pairs of expressions that are looked at
 _MOST_TERMS = 40  # of a sum that are followed
 _MOST_WIDER = 8  # names in a sum that are followed into sums of their own
+_NOTHING_IN_COMMON = 10_000  # nodes: more than two expressions have that are held against each other
 _MOST_WRITTEN = 40  # names in whose place what they stand for is written
 
 
@@ -53,9 +54,29 @@ def with_a(b: Text, a: Text, spot: Spot) -> str:
     return put_in(b.trees[spot.b.k], spot.b.node, _Matching(b, a).translated(spot.a, spot.b.k))
 
 
+def defined_by_a(b: Text, a: Text, of: At, instead: At) -> str:
+    """The statement of B that assigns ``of``, with an expression of A for it, in B's names."""
+    return put_in(b.trees[of.k], of.node, _Matching(b, a).translated(instead, of.k))
+
+
 def with_b(b: Text, a: Text, spot: Spot) -> str:
     """The statement of A with what B has at a spot, in A's names."""
     return put_in(a.trees[spot.a.k], spot.a.node, _Matching(a, b).translated(spot.b, spot.a.k))
+
+
+def lost(b: Text, a: Text, of: At, among: Sequence[At], all_of_b: Sequence[At]) -> list[At]:
+    """Of expressions of A those that B computes nowhere, those of the shape of ``of`` first.
+
+    There are none where A computes ``of``, an expression of B, as well.
+    """
+    matching = _Matching(b, a)
+    if any(matching.is_same(of, one) for one in among):
+        return []
+    held, shape = {matching.key(one) for one in all_of_b}, b.seen(of)
+    found = [one for one in among if matching.key_of_a(one) not in held]
+    return sorted(
+        found, key=lambda one: shape is not None and (seen := a.seen(one)) is not None and seen[1] != shape[1]
+    )
 
 
 class _Keys:
@@ -148,7 +169,7 @@ class _Matching:
         return list(once.values())
 
     def _effects(self) -> list[Spot]:
-        """Calls and branches, each held against that of A which is most like it."""
+        """Calls and branches, each held against that of A which is most like it; stores to one array come first."""
         left, found = list(self._a.effects()), []
         waiting = []
         for one in self._b.effects():
@@ -160,8 +181,9 @@ class _Matching:
         if len(waiting) != len(left):
             return []  # one does what several did: any of them could be made to do it all
         for one in waiting:
-            tried = [(self._cost(one, other), i) for i, other in enumerate(left)]
-            found += self._differ(one, left.pop(min(tried)[1]), 0)
+            base = self._b.stores_to(one)
+            tried = [(base != self._a.stores_to(other), self._cost(one, other), i) for i, other in enumerate(left)]
+            found += self._differ(one, left.pop(min(tried)[2]), 0)
         return found
 
     def _carried(self) -> list[Spot]:
@@ -193,15 +215,38 @@ class _Matching:
         return [spot for x, y in zip(ours, theirs, strict=True) for spot in self._differ(At(k, x), At(i, y), 0)]
 
     def _cost(self, b: At, a: At) -> int:
-        """How much of two expressions is not the same."""
+        """How much of two expressions is not the same, each difference once; most where they have nothing in common."""
         key = _pair(b, a)
         if key not in self._costs:
             self._costs[key] = (0, b, a)
             done, self._done = self._done, set()
             found = [one for one in self._differ(b, a, 0) if not one.late]
-            self._costs[key] = (sum(size_of(one.b.node) + size_of(one.a.node) for one in found), b, a)
+            once = {(ast.dump(one.b.node), ast.dump(one.a.node)): one for one in found}.values()
+            apart = any(self._is_apart(one, b, a) for one in found)
+            cost = sum(size_of(one.b.node) + size_of(one.a.node) for one in once)
+            self._costs[key] = (cost + _NOTHING_IN_COMMON * apart, b, a)
             self._done = done
         return self._costs[key][0]
+
+    def _is_apart(self, spot: Spot, b: At, a: At) -> bool:
+        """Whether what differs is all that two expressions are, and none has the other as a part."""
+        ours, theirs = self._b.follow(b) or b, self._a.follow(a) or a
+        whole = spot.b.node in (b.node, ours.node) and spot.a.node in (a.node, theirs.node)
+        return whole and not any(self._equal(spot.b, part) for part in within(spot.a)) and not any(
+            self._equal(part, spot.a) for part in within(spot.b)
+        )  # fmt: skip
+
+    def key(self, b: At) -> int:
+        """The number of an expression of B."""
+        return self._ours.of(b)
+
+    def key_of_a(self, a: At) -> int:
+        """The number of an expression of A, that of B's where both compute the same."""
+        return self._theirs.of(a)
+
+    def is_same(self, b: At, a: At) -> bool:
+        """Whether an expression of B computes what one of A does."""
+        return self._ours.of(b) == self._theirs.of(a)
 
     def _equal(self, b: At, a: At) -> bool:
         """Whether both compute the same, as far as that was seen or names can be followed."""
@@ -236,8 +281,8 @@ class _Matching:
         left, right = [b.part(one) for _, one in ours], [a.part(one) for _, one in theirs]
         if commutes(x):
             right = [*right[:-2], *self._in_order(left[-2:], right[-2:])]
-            if is_where(x) and right[-1].node is theirs[-2][1] and self._equal(left[0], right[0]):
-                right[1:] = right[:0:-1]
+            if is_where(x) and right[-1].node is theirs[-2][1] and self._equal(left[1], right[1]):
+                right[2:] = right[:1:-1]
             elif is_where(x) and right[-1].node is theirs[-2][1]:
                 left[1], right[1] = turned(left[1], right[1])
         return lifted([self._differ(p, q, deep + 1) for p, q in zip(left, right, strict=True)], b, a)
@@ -442,7 +487,9 @@ class _Matching:
         return found
 
     def _cancel(self, ours: list[tuple[bool, At]], theirs: list[tuple[bool, At]]) -> None:
-        for one in [*ours]:
+        for one in sorted(
+            ours, key=lambda one: self._b.follow(one[1]) is not None
+        ):  # a name that holds the same comes last
             twin = next((t for t in theirs if t[0] == one[0] and self._is_same_term(one[1], t[1])), None)
             if twin is not None:
                 ours.remove(one)
@@ -497,12 +544,20 @@ class _Matching:
         value = self._a.follow(At(i, name))
         if (
             value is None
-            or self._b.definition(name.id, k) is not None
+            or (self._b.definition(name.id, k) is not None and not self._is_elsewhere(name, value, k))
             or name.id in {n.id for n in ast.walk(value.node) if isinstance(n, ast.Name)}
         ):
             return name
         self._written += 1
         return self.translated(value, k, deep + 1)
+
+    def _is_elsewhere(self, name: ast.Name, value: At, k: int) -> bool:
+        """Whether B computes what A's variable holds, and its own variable of that name holds something else."""
+        own = self._b.follow(At(k, name))
+        if own is None:
+            return False
+        x, y = self._b.seen(own), self._a.seen(value)
+        return x is not None and y is not None and x != y and y in self._b.held
 
 
 class _Renaming(ast.NodeTransformer):

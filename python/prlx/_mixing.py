@@ -14,11 +14,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ._expressions import At, Noted, Text
-from ._matching import spots, with_a, with_b
+from ._expressions import At, Noted, Text, opposite
+from ._matching import defined_by_a, lost, spots, with_a, with_b
+from ._values import expressions
 
 _MOST_LINES = 2000
 _MOST_OTHERS = 3  # statements of A that are tried in the place of one of B, besides the one that it was
+_MOST_OTHER_VALUES = 8  # expressions of A that are tried as what a statement of B assigns
 _MOST_LIKE = 2  # statements of A whose names are tried in one of B
 _MOST_EDITS = 40  # small ones of a statement that are tried
 _MOST_PARTS = 6  # of a statement that are tried alone
@@ -149,7 +151,9 @@ class Mix:
     late: bool = False  # another one of that rank is more often meant
     leans: bool = False  # it leaves out what other changed statements compute
 
-    is_plain: bool = False  # B's statement only gives a name or a number to a variable: there something was lost
+    is_plain: bool = (
+        False  # B's statement only gives a name or a number to a variable, or what another holds: something was lost
+    )
 
     @property
     def order(self) -> tuple[int, bool, bool, int, int]:
@@ -187,9 +191,27 @@ class Versions:
                 continue
             mix = self._instead(of[k], text)
             reverse = _with(self.heads[0], self.a, i, back) if back else ""
-            is_plain = bool(re.fullmatch(r"\w+ = [-\w.]+", self.b[k].text))
+            is_plain = bool(re.fullmatch(r"\w+ = [-\w.]+", self.b[k].text)) or b.does_nothing(k)
             found.setdefault(k, []).append(replace(mix, rank=0, back=reverse, late=spot.late, is_plain=is_plain))
         return found
+
+    def redefined(self, change: Change) -> list[Mix]:
+        """Texts of B in which a variable that holds what A never computes is an expression of A that B never computes."""
+        if change.b is None or not self.is_fed(change, loops=True):
+            return []
+        b, a = self._texts()
+        names = b.assigned_by(change.b)
+        of = b.value(names[0], change.b) if len(names) == 1 else None
+        if of is None or isinstance(of.node, (ast.Name, ast.Constant)):
+            return []
+        mine = self.b[change.b]
+        theirs = [At(k, node) for k in self._changed_in_a() for node in _computed(a, k)]
+        ours = [At(k, node) for k in range(len(self.b)) for node in _computed(b, k)]
+        found = lost(b, a, of, theirs, ours)
+        found += [opposite(one) for one in found if isinstance(one.node, ast.Compare)]
+        texts = dict.fromkeys(defined_by_a(b, a, of, one) for one in found)
+        mixes = [replace(self._instead(change, text, 0), leans=True) for text in texts if text and text != mine.text]
+        return sorted(mixes, key=lambda mix: mix.size)[:_MOST_OTHER_VALUES]
 
     def _texts(self) -> tuple[Text, Text]:
         """B and A, with what was seen of them."""
@@ -238,8 +260,11 @@ class Versions:
         left = set() if change.b is None else self.b[change.b].uses - uses
         return bool(left & {name for one in self.changes if one != change for name in self.binds(one)})
 
-    def is_fed(self, change: Change) -> bool:
-        """Whether what B's statement uses was seen to be right: some expression of A holds the same."""
+    def is_fed(self, change: Change, *, loops: bool = False) -> bool:
+        """Whether what B's statement uses was seen to be right: some expression of A holds the same.
+
+        With ``loops`` the variable of a loop is right: A may count from elsewhere.
+        """
         if change.b is None:
             return True
         b, a = self._texts()
@@ -248,7 +273,9 @@ class Versions:
         seen = [
             b.seen(one)
             for one in names
-            if isinstance(one.node, ast.Name) and b.definition(one.node.id, one.k) is not None
+            if isinstance(one.node, ast.Name)
+            and (d := b.definition(one.node.id, one.k)) is not None
+            and not (loops and d in b.loops)
         ]
         return all(one is None or one[0] in known for one in seen)
 
@@ -355,6 +382,11 @@ class Versions:
     def _pairs(self) -> list[tuple[int, int]]:
         """The statements that stand for each other, changed or not."""
         return _aligned(self.a, self.b)
+
+
+def _computed(text: Text, k: int) -> list[ast.expr]:
+    """What a statement computes; names and attributes are not computed."""
+    return [node for node in expressions(text, k) if not isinstance(node, (ast.Name, ast.Attribute))]
 
 
 def _aligned(a: Sequence[Statement], b: Sequence[Statement]) -> list[tuple[int, int]]:

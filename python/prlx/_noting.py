@@ -19,7 +19,23 @@ _INTEGERS = {8: tl.int8, 16: tl.int16, 32: tl.int32, 64: tl.int64}
 def is_number(value: Any, _semantic: Any = None) -> Any:
     """Whether something is a number or a block of numbers, when it is compiled."""
     held = tl.core._unwrap_if_constexpr(value)
-    return tl.constexpr(isinstance(held, (tl.tensor, int, float)))
+    is_tensor = isinstance(held, tl.tensor)
+    return tl.constexpr(not held.type.scalar.is_ptr() if is_tensor else isinstance(held, (int, float)))
+
+
+@tl.core.builtin
+def is_pointer(value: Any, _semantic: Any = None) -> Any:
+    """Whether something is an address or a block of addresses, when it is compiled."""
+    held = tl.core._unwrap_if_constexpr(value)
+    return tl.constexpr(isinstance(held, tl.tensor) and held.type.scalar.is_ptr())
+
+
+@tl.core.builtin
+def distance(value: Any, base: Any, name: Any, _semantic: Any = None) -> Any:
+    """How many bytes addresses are behind that of an argument, which counts, too: arrays lie elsewhere in each run."""
+    one, first = (_semantic.cast(each, tl.int64) for each in (value, base))
+    number = int(tl.core._unwrap_if_constexpr(name)) << 32
+    return bits(one.__sub__(first, _semantic=_semantic), _semantic=_semantic).__xor__(number, _semantic=_semantic)
 
 
 @tl.core.builtin
@@ -46,12 +62,15 @@ def form(value: Any, _semantic: Any = None) -> Any:
 
 @triton.jit
 def note(sums, slot, value):  # type: ignore[no-untyped-def]
-    """Take what a pass of a program computed into what is noted in a slot."""
+    """Take what a pass of a program computed into what is noted in a slot; what the pass before computed counts once."""
     flat = tl.reshape(value, [value.numel])
     program = tl.program_id(0) * 31 + tl.program_id(1) * 1009 + tl.program_id(2) * 65003
     mixed = flat ^ ((tl.arange(0, value.numel) + program * 7919).to(tl.int64) * 2862933555777941757)
     mixed = (mixed ^ (mixed >> 31)) * 3202034522624059733
     mixed = (mixed ^ (mixed >> 29)) * 3935559000370003845
-    at = sums + slot * 2
-    tl.store(at, tl.load(at) * 6364136223846793005 + tl.sum(mixed ^ (mixed >> 32), 0))
-    tl.store(at + 1, tl.load(at + 1) * 6364136223846793005 + form(value))
+    now = tl.sum(mixed ^ (mixed >> 32), 0)
+    at = sums + slot * 3
+    if now != tl.load(at + 2):
+        tl.store(at, tl.load(at) * 6364136223846793005 + now)
+        tl.store(at + 1, tl.load(at + 1) * 6364136223846793005 + form(value))
+        tl.store(at + 2, now)

@@ -206,6 +206,8 @@ def _search(bench: _Bench, a: Mapping[str, Any], b: Mapping[str, Any]) -> Tried:
     pairs[0][1].noted = _noted(bench, a, b, *pairs[0])
     trials = [_Trial(bench, a, b, right, apart, *pair, change) for pair in pairs for change in pair[1].changes]
     _run([(one, mix) for one in trials for mix in one.versions.matched(one.change)], bench)
+    if not any(one.is_exact for one in trials):
+        _run([(one, mix) for one in trials for mix in one.versions.redefined(one.change)], bench)
     if not any(one.is_whole for one in trials):
         _search_by_text(bench, trials)
     for one in trials:
@@ -248,6 +250,15 @@ class _Trial:
     def is_whole(self) -> bool:
         """Whether undoing it alone repairs B."""
         return self._best is not None and self._best.more == 0
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether undoing it alone repairs B, and what it uses is right: nothing before it is wrong."""
+        return (
+            self._best is not None
+            and (self._best.rank, self._best.more) == (0, 0)
+            and self.versions.is_fed(self.change)
+        )
 
     def repair(self, mix: Mix) -> None:
         """Run a text of B with the statement undone, where that could be a smaller repair than is known."""
@@ -401,11 +412,11 @@ class _Bench:
         """What a text notes of its expressions."""
         import numpy as np
 
-        sums = np.zeros(2 * len(slots), np.int64)
+        sums = np.zeros(3 * len(slots), np.int64)  # two that are kept, and what the last pass made
         said = self.run(functions, of, changed, sums)
         if isinstance(said, str):
             return {}
-        pairs = ((key, (int(x), int(y))) for key, (x, y) in zip(slots, sums.reshape(-1, 2), strict=True))
+        pairs = ((key, (int(x), int(y))) for key, (x, y, _) in zip(slots, sums.reshape(-1, 3), strict=True))
         return {key: pair for key, pair in pairs if pair != (0, 0)}  # the others are no numbers, or did not run
 
     def _kernel(self, functions: Sequence[Mapping[str, Any]], changed: Mapping[str, str]) -> Any:
@@ -413,7 +424,9 @@ class _Bench:
         triton = importlib.import_module("triton")
         names = _surroundings(functions)
         noting = importlib.import_module("prlx._noting")
-        names |= {"prlx_note": noting.note, "prlx_bits": noting.bits, "prlx_is_number": noting.is_number}
+        names |= {
+            f"prlx_{name}": getattr(noting, name) for name in ("note", "bits", "distance", "is_number", "is_pointer")
+        }
         made = None
         for one in reversed(functions):  # what is called before who calls it
             text = changed.get(one["function"]) or written(

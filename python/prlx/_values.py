@@ -1,16 +1,18 @@
 """What the expressions of two versions of a kernel compute, each run once on what the launch was given.
 
 A copy of the kernel notes before each statement what the expressions in it are: a hash of their bits over all programs and
-passes. So it is known which expressions hold the same, whatever they are called and however they are made.
+passes. What stays the same from pass to pass counts once, so that it may stand before the loop. So it is known which
+expressions hold the same, whatever they are called and however they are made.
 """
 
 from __future__ import annotations
 
 import ast
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ._expressions import Text
+from ._expressions import At, Text
 
 if TYPE_CHECKING:
     from ._mixing import Statement
@@ -34,6 +36,11 @@ def noting(head: str, body: Sequence[Statement], unsafe: set[str]) -> tuple[str,
             value = ast.unparse(node)
             lines.append(f"{indent}if prlx_is_number({value}):")
             lines.append(f"{indent}    prlx_note({SUMS}, {len(slots)}, prlx_bits({value}))")
+            base = text.base(At(k, node))
+            if base:
+                place = f"{value}, {base}, {zlib.crc32(base.encode()) >> 4}"
+                lines.append(f"{indent}if prlx_is_pointer({value}):")
+                lines.append(f"{indent}    prlx_note({SUMS}, {len(slots)}, prlx_distance({place}))")
             slots.append(key)
         lines.append(indent + one.text)
     return "\n".join(lines) + "\n", slots

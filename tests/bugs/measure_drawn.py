@@ -1,4 +1,4 @@
-"""Breaks the tidied kernels of commits_fresh.py and commits_third.py by edits drawn at random: is the line found?
+"""Breaks the tidied kernels of commits_fresh, commits_third and commits_fourth by edits drawn at random: is the line found?
 
     PYTHONPATH=build/triton/3.9.0 python tests/bugs/measure_drawn.py SEED [EDITS [NUMBER,NUMBER]]
 
@@ -89,7 +89,7 @@ def drawn(rng: random.Random, a: Any, b: Any) -> Iterator[tuple[_mixing.Statemen
 
 def main() -> None:
     rng, count = random.Random(int(sys.argv[1])), int(sys.argv[2]) if len(sys.argv) > 2 else 3
-    numbers = sys.argv[3].split(",") if len(sys.argv) > 3 else [str(i) for i in range(40, 80)]
+    numbers = sys.argv[3].split(",") if len(sys.argv) > 3 else [str(i) for i in range(40, 110)]
     right = total = sure = wrong = 0
     for number in numbers:
         given = [_trial._given(FOLDER / number / f"{side}.prlx") for side in "ab"]

@@ -111,7 +111,7 @@ KINDS = {
     "fresh": ([*FRESH], committed),
     "third": ([*THIRD], committed),
     "fourth": ([*FOURTH], committed),
-    "equal": ([*BREAKS, *FRESH, *THIRD], tidied),
+    "equal": ([*BREAKS, *FRESH, *THIRD, *FOURTH], tidied),
 }
 
 

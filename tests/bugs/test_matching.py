@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from prlx import _expressions, _matching
+from prlx import _expressions, _matching, _mixing
 
 HEAD = ["col = tl.arange(0, N)", "live = col < n", "v = tl.load(x + col, mask=live)"]
 
@@ -84,6 +84,62 @@ def test_two_parts_of_an_expression_are_exchanged_together_too():
     spots = found([*HEAD, "tl.store(y, q1 * c + q0 * s)"], [*HEAD, "t = k1 * c + k0 * s", "tl.store(y, t)"])
     assert {line for line, _, _ in spots} == {3}
     assert "t = q1 * c + q0 * s" in [text for _, text, _ in spots]
+
+
+def test_stores_are_held_against_those_to_the_same_array():
+    last = ["tl.store(picks + p, q)", "tl.store(own + p, tl.max(tl.where(col == q, v, -1.0), 0))"]
+    a = ["u = tl.maximum(tl.rand(n, p * n + col), 1e-10)", "s = v / tl.load(h + p) - tl.log(-tl.log(u))"]
+    b = ["e = -tl.log(-tl.log(tl.maximum(tl.rand(n, col), 1e-10)))", "q = tl.argmax((e + v) / tl.load(h + p), 0)"]
+    spots = found([*HEAD, *a, "q = tl.argmax(s, 0)", *last], [*HEAD, *b, *last])
+    assert not any("picks" in text or "own" in text for _, text, _ in spots), spots
+
+
+def test_a_condition_that_is_turned_turns_its_branches():
+    bias, steps = "tl.load(bias + col, mask=live)", "tl.load(steps + col, mask=live)"
+    a = [f"d = {steps} + {bias}", "d = tl.where(d <= 20.0, tl.log(1.0 + tl.exp(d)), d)"]
+    b = [f"r = {bias}", "d = tl.where(r > 20.0, r, tl.log(1.0 + tl.exp(r)))"]
+    spots = found([*HEAD, *a, "tl.store(y, d)"], [*HEAD, *b, "tl.store(y, d)"])
+    assert (3, f"r = {steps} + {bias}") in [spot[:2] for spot in spots], spots
+
+
+def test_a_name_that_holds_what_stands_beside_it_is_not_taken_for_that():
+    spots = found([*HEAD, "tl.store(y, (c + N - 1) // N * N)"], [*HEAD, "t = N", "tl.store(y, t * N)"])
+    assert [(line, text) for line, text, _ in spots] == [(3, "t = (c + N - 1) // N")]
+
+
+def versions(a: list[str], b: list[str]) -> _mixing.Versions:
+    """Two kernels of these statements."""
+    head = "def kernel(x, y, n, N, s):\n    "
+    return _mixing.Versions((head + "\n    ".join(a), 1), (head + "\n    ".join(b), 1))
+
+
+def test_a_variable_that_a_never_computes_is_tried_as_what_b_never_computes():
+    both = versions(
+        [*HEAD, "tl.store(y + col, v * tl.where(col % 2 == 0, -1.0, 1.0))"],
+        [*HEAD, "even = col < N // 2", "turned = tl.where(even, -v, v)", "tl.store(y + col, turned)"],
+    )
+    first = next(change for change in both.changes if change.b == 3)
+    lines = [line.strip() for mix in both.redefined(first) for line in mix.text.splitlines()]
+    assert "even = col % 2 == 0" in lines
+    assert all(mix.leans and mix.rank == 0 for mix in both.redefined(first)), "nothing of that is sure"
+    same = versions([*HEAD, "tl.store(y + col, v * 2)"], [*HEAD, "w = v * 2", "tl.store(y + col, w)"])
+    assert [mix for change in same.changes for mix in same.redefined(change)] == [], "A computes that, too"
+
+
+def test_a_statement_that_assigns_what_another_holds_does_nothing():
+    noted = {
+        (1, ast.dump(ast.parse("v.to(t)", mode="eval").body)): (5, 1),
+        (1, ast.dump(ast.Name("v", ast.Load()))): (5, 1),
+    }
+    text = _expressions.Text(["v = tl.load(x)", "k = v.to(t)", "m = v + 1"], noted)
+    assert [text.does_nothing(k) for k in range(3)] == [False, True, False]
+
+
+def test_an_address_begins_with_its_argument():
+    text = _expressions.Text(
+        ["row = x + p * n", "at = row[:, None] + col", "tl.store(at, v)", "tl.store(tl.abs(v), v)"]
+    )
+    assert [text.stores_to(one) for one in text.effects()] == ["x", ""]
 
 
 def test_where_one_effect_was_made_of_several_nothing_is_said():
