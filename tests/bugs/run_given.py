@@ -1,8 +1,8 @@
-"""Records the pairs of given.py or the commits of commits.py, commits_fresh.py, commits_third.py and commits_fourth.py.
+"""Records the pairs of given.py or the commits of commits.py, commits_fresh.py, commits_third.py and so on.
 
 measure_commits.py runs this. From this folder:
 
-PYTHONPATH=../../build/triton/3.9.0 python run_given.py given|commits|fresh|third|fourth|equal FOLDER [NUMBER,NUMBER]
+PYTHONPATH=../../build/triton/3.9.0 python run_given.py given|commits|fresh|third|fourth|fifth|tidied|equal FOLDER [NUMBERS]
 
 Writes FOLDER/NUMBER/a.prlx and b.prlx, and prints a JSON document for each: the number, its name, whether what the kernel wrote
 differs, and the lines of each form that are true.
@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from case import Case
 from commits import BREAKS
+from commits_fifth import FIFTH
 from commits_fourth import FOURTH
 from commits_fresh import FRESH
 from commits_third import THIRD
@@ -33,8 +34,11 @@ from record import digest
 import prlx
 
 RECORDED = {"overwrite": True, "outputs": "1MiB", "inputs": "1MiB"}
-BROKEN = BREAKS | FRESH | THIRD | FOURTH
-MODULES = ("refactorings", "commits", "commits_fresh", "commits_third", "commits_fourth")
+BROKEN = BREAKS | FRESH | THIRD | FOURTH | FIFTH
+MODULES = (
+    "refactorings", "commits", "commits_fresh", "commits_third", "commits_fourth", "commits_fifth", "commits_fifth_more",
+    "commits_fifth_rest",
+)  # fmt: skip
 
 
 def cases() -> dict[str, tuple[str, Case]]:
@@ -111,6 +115,8 @@ KINDS = {
     "fresh": ([*FRESH], committed),
     "third": ([*THIRD], committed),
     "fourth": ([*FOURTH], committed),
+    "fifth": ([*FIFTH], committed),
+    "tidied": ([*FIFTH], tidied),
     "equal": ([*BREAKS, *FRESH, *THIRD, *FOURTH], tidied),
 }
 
