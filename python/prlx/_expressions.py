@@ -348,5 +348,10 @@ def plain_copy(node: ast.expr) -> ast.expr:
     return ast.parse(ast.unparse(ast.fix_missing_locations(copy.deepcopy(node))), mode="eval").body
 
 
+def names_in(node: ast.expr) -> frozenset[str]:
+    """The names that an expression uses."""
+    return frozenset(one.id for one in ast.walk(node) if isinstance(one, ast.Name))
+
+
 def size_of(node: ast.AST) -> int:
     return sum(1 for _ in ast.walk(node))

@@ -72,7 +72,8 @@ def lost(b: Text, a: Text, of: At, among: Sequence[At], all_of_b: Sequence[At]) 
     matching = _Matching(b, a)
     if any(matching.is_same(of, one) for one in among):
         return []
-    held, shape = {matching.key(one) for one in all_of_b}, b.seen(of)
+    parts = {id(node) for node in ast.walk(of.node)}  # B may do more with what it should hold
+    held, shape = {matching.key(one) for one in all_of_b if id(one.node) not in parts}, b.seen(of)
     found = [one for one in among if matching.key_of_a(one) not in held]
     return sorted(
         found, key=lambda one: shape is not None and (seen := a.seen(one)) is not None and seen[1] != shape[1]
@@ -320,6 +321,8 @@ class _Matching:
                 if not self._equal(ours, theirs) and self._is_another(b, a):
                     return either(Spot(b, a), self._differ(ours, theirs, deep), made_first=False)
                 if any(self._equal(b, part) for part in within(theirs)):
+                    if b.node.id == a.node.id and self._is_rebound(b.node.id):  # a link of A's chain has what was lost
+                        return either(Spot(b, theirs), self._differ(ours, theirs, deep), made_first=True)
                     return self._lost(b, ours, theirs, deep)
                 self._done.add((ours.k, theirs.k))
                 return self._differ(ours, theirs, deep)
@@ -353,6 +356,10 @@ class _Matching:
             x, y = self._b.seen(b), self._a.seen(a)
             is_term &= x is None or y is None or x[1] == y[1]
         return either(Spot(b, a), there, made_first=is_term or not any(one.b.node is ours.node for one in there))
+
+    def _is_rebound(self, name: str) -> bool:
+        """Whether both versions assign a name more than once."""
+        return min(len(self._a.assigned(name)), len(self._b.assigned(name))) > 1
 
     def _is_offset(self, node: ast.BinOp) -> bool:
         """Whether a number or an argument is added, as one that keeps a root from zero."""
@@ -436,6 +443,8 @@ class _Matching:
             return []
         if not ours and (lost := self._fewer(b, a, parts, whole, theirs, deep)):
             return lost
+        if ours and self._is_negated(ours, theirs):
+            return [Spot(b, a)]  # a part is added that is to be taken away
         if not any(one[0] for one in [*ours, *theirs]):
             ours, theirs = ([(True, one[1]) for one in terms] for terms in (ours, theirs))
         x, y = joined(ours, b), joined(theirs, a)
@@ -452,6 +461,15 @@ class _Matching:
         ):  # that would not end
             return [Spot(b, a)]
         return [Spot(b, a) if one.b.node is x.node and x.made else one for one in self._differ(x, y, deep + 1)]
+
+    def _is_negated(self, ours: Sequence[tuple[bool, At]], theirs: Sequence[tuple[bool, At]]) -> bool:
+        """Whether the terms of B, names followed, are those of A with the other sign."""
+        spelled: list[tuple[bool, At]] = []
+        for sign, one in ours:
+            value = self._b.follow(one)
+            spelled += [(sign == own, term) for own, term in ([(True, one)] if value is None else self._terms(value))]
+        negated = [any(one[0] != t[0] and self._equal(one[1], t[1]) for t in theirs) for one in spelled]
+        return len(spelled) == len(theirs) and all(negated)
 
     def _fewer(
         self, b: At, a: At, names: Sequence[tuple[At, At]], whole: Sequence[tuple[bool, At]],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import difflib
 import io
 import keyword
@@ -14,15 +13,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ._expressions import At, Noted, Text, opposite
+from ._expressions import At, Noted, Text, names_in, opposite
 from ._matching import defined_by_a, lost, spots, with_a, with_b
+from ._small_edits import small_edits
 from ._values import expressions
 
 _MOST_LINES = 2000
 _MOST_OTHERS = 3  # statements of A that are tried in the place of one of B, besides the one that it was
 _MOST_OTHER_VALUES = 8  # expressions of A that are tried as what a statement of B assigns
 _MOST_LIKE = 2  # statements of A whose names are tried in one of B
-_MOST_EDITS = 40  # small ones of a statement that are tried
 _MOST_PARTS = 6  # of a statement that are tried alone
 _SAME_NAME = 0.75  # of the letters of two names, from which on one is probably the other
 _ALIKE = 0.5  # of the words of two statements, from which on one is the other, edited
@@ -150,7 +149,7 @@ class Mix:
     back: str = ""  # for rank 0, the text of A with what B has there
     late: bool = False  # another one of that rank is more often meant
     leans: bool = False  # it leaves out what other changed statements compute
-
+    part: frozenset[str] | None = None  # the names in what it undoes, where that is a part of the statement
     is_plain: bool = (
         False  # B's statement only gives a name or a number to a variable, or what another holds: something was lost
     )
@@ -189,7 +188,7 @@ class Versions:
             text, back = with_a(b, a, spot), with_b(b, a, spot)
             if k not in of or not text or text == self.b[k].text:
                 continue
-            mix = self._instead(of[k], text)
+            mix = replace(self._instead(of[k], text), part=names_in(spot.b.node))
             reverse = _with(self.heads[0], self.a, i, back) if back else ""
             is_plain = bool(re.fullmatch(r"\w+ = [-\w.]+", self.b[k].text)) or b.does_nothing(k)
             found.setdefault(k, []).append(replace(mix, rank=0, back=reverse, late=spot.late, is_plain=is_plain))
@@ -260,16 +259,18 @@ class Versions:
         left = set() if change.b is None else self.b[change.b].uses - uses
         return bool(left & {name for one in self.changes if one != change for name in self.binds(one)})
 
-    def is_fed(self, change: Change, *, loops: bool = False) -> bool:
+    def is_fed(self, change: Change, part: frozenset[str] | None = None, *, loops: bool = False) -> bool:
         """Whether what B's statement uses was seen to be right: some expression of A holds the same.
 
-        With ``loops`` the variable of a loop is right: A may count from elsewhere.
+        Of a ``part`` of the statement that is undone only the names in it count. With ``loops`` the variable of a loop is
+        right: A may count from elsewhere.
         """
         if change.b is None:
             return True
         b, a = self._texts()
         known = {bits for bits, _ in a.held}
-        names = [At(change.b, ast.Name(name, ast.Load())) for name in self.b[change.b].uses]
+        used = self.b[change.b].uses if part is None else part
+        names = [At(change.b, ast.Name(name, ast.Load())) for name in used]
         seen = [
             b.seen(one)
             for one in names
@@ -451,91 +452,6 @@ def _apart(x: Statement, y: Statement) -> int:
     """How many words of two statements are not the same."""
     opcodes = difflib.SequenceMatcher(None, x.words, y.words, autojunk=False).get_opcodes()
     return sum(max(a1 - a0, b1 - b0) for kind, a0, a1, b0, b1 in opcodes if kind != "equal")
-
-
-_STRICT = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
-_TURNED = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-    ast.BitAnd: ast.BitOr,
-    ast.BitOr: ast.BitAnd,
-}
-
-
-def small_edits(text: str, theirs: Sequence[str]) -> list[str]:
-    """A statement with one small edit: a term less, another comparison or operation, two arguments exchanged, another name.
-
-    Names, numbers and attributes are those of the statements ``theirs``.
-    """
-    tree = _parsed(text)
-    if tree is None:
-        return []
-    others = [node for one in theirs if (other := _parsed(one)) is not None for node in ast.walk(other)]
-    names = sorted({node.id for node in others if isinstance(node, ast.Name)})
-    attributes = sorted({node.attr for node in others if isinstance(node, ast.Attribute)})
-    numbers = sorted({repr(node.value) for node in others if isinstance(node, ast.Constant) and _is_number(node.value)})
-    found: list[str] = []
-    for place, node in enumerate(ast.walk(tree)):
-        for new in _instead_of(node, names, attributes, numbers):
-            copy = _parsed(text)
-            assert copy is not None
-            old = list(ast.walk(copy))[place]
-            _Put(old, new).visit(copy)
-            found.append(_unparsed(ast.fix_missing_locations(copy), text))
-    return found[:_MOST_EDITS]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _instead_of(
-    node: ast.AST, names: Sequence[str], attributes: Sequence[str], numbers: Sequence[str]
-) -> Iterator[ast.AST]:
-    """What could stand in the place of a part of a statement."""
-    if isinstance(node, ast.BinOp):
-        yield node.left
-        if isinstance(node.op, (ast.Add, ast.Mult, ast.BitAnd, ast.BitOr)):
-            yield node.right
-        turned = _TURNED.get(type(node.op))
-        if turned is not None:
-            yield ast.BinOp(node.left, turned(), node.right)
-        if isinstance(node.op, (ast.Sub, ast.Div)):
-            yield ast.BinOp(node.right, node.op, node.left)
-    elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _STRICT:
-        yield ast.Compare(node.left, [_STRICT[type(node.ops[0])]()], node.comparators)
-    elif isinstance(node, ast.Call) and len(node.args) == 3:
-        yield ast.Call(node.func, [node.args[0], node.args[2], node.args[1]], node.keywords)
-    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        yield from (ast.Name(name, ast.Load()) for name in names if name != node.id and name not in ("tl", "triton"))
-    elif isinstance(node, ast.Constant) and _is_number(node.value):
-        yield from (ast.parse(one, mode="eval").body for one in numbers if one != repr(node.value))
-    elif isinstance(node, ast.Attribute):
-        yield from (ast.Attribute(node.value, one, node.ctx) for one in attributes if one != node.attr)
-
-
-class _Put(ast.NodeTransformer):
-    """Puts one node in the place of another."""
-
-    def __init__(self, old: ast.AST, new: ast.AST) -> None:
-        self._old, self._new = old, new
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        return self._new if node is self._old else super().generic_visit(node)
-
-
-def _parsed(text: str) -> ast.Module | None:
-    source = text + " pass" if text.endswith(":") else text
-    with contextlib.suppress(SyntaxError):
-        return ast.parse(source)
-    return None
-
-
-def _unparsed(tree: ast.Module, text: str) -> str:
-    lines = ast.unparse(tree)
-    return lines.rsplit("\n", 1)[0] if text.endswith(":") else lines
 
 
 def _changes(a: Sequence[Statement], b: Sequence[Statement]) -> list[Change]:

@@ -257,7 +257,7 @@ class _Trial:
         return (
             self._best is not None
             and (self._best.rank, self._best.more) == (0, 0)
-            and self.versions.is_fed(self.change)
+            and self.versions.is_fed(self.change, self._best.part)
         )
 
     def repair(self, mix: Mix) -> None:
@@ -289,7 +289,7 @@ class _Trial:
             return row
         return replace(
             row, rank=best.rank, more=best.more, size=best.size, leans=best.leans, late=best.late, is_plain=best.is_plain,
-            is_seen=self.versions.is_seen_in_a(self.change), fed=self.versions.is_fed(self.change),
+            is_seen=self.versions.is_seen_in_a(self.change), fed=self.versions.is_fed(self.change, best.part),
         )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from prlx import _mixing, _trial
+from prlx import _mixing, _small_edits, _trial
 
 FOLDER = Path(__file__).resolve().parents[2] / "build/bugs/equal"
 STRICT = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
@@ -55,7 +55,7 @@ def edits(text: str, names: list[str]) -> list[tuple[str, str]]:
     for i, node in enumerate(ast.walk(ast.parse(source))):
         for kind, new in instead(node, names):
             tree = ast.parse(source)
-            _mixing._Put([*ast.walk(tree)][i], copy.deepcopy(new)).visit(tree)
+            _small_edits._Put([*ast.walk(tree)][i], copy.deepcopy(new)).visit(tree)
             lines = ast.unparse(ast.fix_missing_locations(tree))
             found.append((kind, lines.rsplit("\n", 1)[0] if text.endswith(":") else lines))
     return found

@@ -107,6 +107,17 @@ def test_a_name_that_holds_what_stands_beside_it_is_not_taken_for_that():
     assert [(line, text) for line, text, _ in spots] == [(3, "t = (c + N - 1) // N")]
 
 
+def test_a_part_that_is_added_where_it_is_taken_away_is_wrong_where_it_is_used():
+    spots = found([*HEAD, "tl.store(y, (u - v) - (p - n))"], [*HEAD, "o = u - v", "t = p - n", "tl.store(y, o + t)"])
+    assert [line for line, _, _ in spots] == [5]
+
+
+def test_what_a_link_of_a_chain_lost_was_lost_there():
+    a = ["q = v * n", "q = tl.maximum(tl.minimum(q, 7), 1)", "tl.store(y, q + 1)"]
+    b = ["q = v * n", "q = tl.minimum(q, 7)", "tl.store(y, 1 + q)"]
+    assert {line for line, _, _ in found(HEAD + a, HEAD + b)} == {4}
+
+
 def versions(a: list[str], b: list[str]) -> _mixing.Versions:
     """Two kernels of these statements."""
     head = "def kernel(x, y, n, N, s):\n    "
@@ -122,6 +133,9 @@ def test_a_variable_that_a_never_computes_is_tried_as_what_b_never_computes():
     lines = [line.strip() for mix in both.redefined(first) for line in mix.text.splitlines()]
     assert "even = col % 2 == 0" in lines
     assert all(mix.leans and mix.rank == 0 for mix in both.redefined(first)), "nothing of that is sure"
+    more = versions([*HEAD, "tl.store(y, v >> col % 8)"], [*HEAD, "bit = 7 - col % 8", "tl.store(y, v >> bit)"])
+    first = next(change for change in more.changes if change.b == 3)
+    assert any("bit = col % 8\n" in mix.text for mix in more.redefined(first)), "B has that, and does more with it"
     same = versions([*HEAD, "tl.store(y + col, v * 2)"], [*HEAD, "w = v * 2", "tl.store(y + col, w)"])
     assert [mix for change in same.changes for mix in same.redefined(change)] == [], "A computes that, too"
 
