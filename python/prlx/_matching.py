@@ -427,7 +427,7 @@ class _Matching:
     def _sums(self, b: At, a: At, deep: int) -> list[Spot]:
         """Sums, products and conditions: in any order, and of parts that a name can hold."""
         ours, theirs = self._terms(b), self._terms(a)
-        whole = [*theirs]
+        whole, known = [*theirs], [*ours]
         parts = [(one[1], value) for one in ours if one[0] and (value := self._b.follow(one[1])) is not None]
         for _ in range(_MOST_WIDER):
             self._cancel(ours, theirs)
@@ -439,6 +439,7 @@ class _Matching:
                 break
             if not (self._widen(self._b, ours, b) or self._widen(self._a, theirs, a)):
                 break
+            known += ours
         if not ours and not theirs:
             return []
         if not ours and (lost := self._fewer(b, a, parts, whole, theirs, deep)):
@@ -460,7 +461,18 @@ class _Matching:
             a.node
         ):  # that would not end
             return [Spot(b, a)]
-        return [Spot(b, a) if one.b.node is x.node and x.made else one for one in self._differ(x, y, deep + 1)]
+        found = [Spot(b, a) if one.b.node is x.node and x.made else one for one in self._differ(x, y, deep + 1)]
+        twins = [
+            Spot(term, spot.a, late=True)
+            for spot in found
+            for _, term in known
+            if term.k != spot.b.k and self._is_one(term, spot.b)
+        ]  # of two terms that are the same it may be either
+        return [*found, *twins]
+
+    def _is_one(self, x: At, y: At) -> bool:
+        """Whether two expressions of B compute the same."""
+        return self._ours.of(x) == self._ours.of(y)
 
     def _is_negated(self, ours: Sequence[tuple[bool, At]], theirs: Sequence[tuple[bool, At]]) -> bool:
         """Whether the terms of B, names followed, are those of A with the other sign."""

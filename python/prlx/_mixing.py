@@ -280,6 +280,17 @@ class Versions:
         ]
         return all(one is None or one[0] in known for one in seen)
 
+    def is_guessed(self, change: Change, part: frozenset[str] | None) -> bool:
+        """Whether what is undone uses what another changed statement assigns, and A has no variable for that."""
+        if change.b is None:
+            return False
+        b, a = self._texts()
+        own = {name for one in self.changes if one != change for name in self.binds(one)}
+        used = (self.b[change.b].uses if part is None else part) & own
+        held = {bits for value in a.variables() if (seen := a.seen(value)) is not None for bits in seen[:1]}
+        values = [b.seen(At(change.b, ast.Name(name, ast.Load()))) for name in used]
+        return any(one is not None and one[0] not in held for one in values)
+
     def is_seen_in_a(self, change: Change) -> bool:
         """Whether what B's statement assigns was seen in A, too: what is wrong may be what uses it."""
         if change.b is None:

@@ -78,6 +78,7 @@ FLOORS = (
     # on whichever there is
     ("_record",),
     ("_run",),
+    ("_mixed_runs",),
     ("_trial",),
     ("_simulate", "_pytorch", "_simulate_program", "_simulate_ptx", "_locate", "_written"),
     ("_gpu", "_microkernels", "_selftest_kernels"),

@@ -98,11 +98,11 @@ def main() -> None:
         for one, kind, text, texts in drawn(rng, a, b):
             if done == count:
                 break
-            bench = _trial._Bench(given[0])
+            bench = _trial.Bench(given[0])
             try:
                 with bench.open():
                     found = _trial._search(bench, a, texts)
-            except _trial._NotTriedError:  # it does not compile, or changes nothing
+            except _trial.NotTriedError:  # it does not compile, or changes nothing
                 continue
             best = found.best
             holds = best is not None and (best.side, best.line) == ("B", one.line)

@@ -57,6 +57,17 @@ def test_damaged_inputs_are_refused(measure_commits, tmp_path):
         measure_commits.compared(tmp_path, row["number"], "--try")
 
 
+def test_a_mixed_text_that_ends_its_process_does_not_end_the_comparison(measure_commits, tmp_path, monkeypatch):
+    (row,) = measure_commits.recorded("commits", tmp_path, "24")
+    start = tmp_path / "start"  # as a compiler that aborts: in the process that compiles mixed texts
+    start.mkdir()
+    (start / "triton.py").write_text("import os\n\nos.abort()\n")
+    monkeypatch.setattr(measure_commits, "TRITON", start)
+    why = measure_commits.compared(tmp_path, row["number"], "--try")["explanation"]
+    assert why["confidence"] != "strong"
+    assert any("ended the process that compiled it: SIGABRT" in text for text in why["missing"])
+
+
 def test_of_a_statement_that_was_split_the_part_that_is_wrong_is_named(measure_commits, tmp_path):
     (row,) = measure_commits.recorded("fresh", tmp_path, "17")
     why = measure_commits.compared(tmp_path, row["number"], "--try")["explanation"]
