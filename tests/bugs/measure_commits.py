@@ -1,13 +1,13 @@
 """Measures what is said of the pairs of given.py and the commits of commits.py, commits_fresh.py,
-commits_third.py, commits_fourth.py and commits_fifth.py.
+commits_third.py, commits_fourth.py, commits_fifth.py and commits_sixth.py.
 
-    python tests/bugs/measure_commits.py given|commits|fresh|third|fourth|fifth|equal [--only N,N] [--folder DIR]
+    python tests/bugs/measure_commits.py given|commits|fresh|third|fourth|fifth|sixth|equal [--only N,N] [--folder DIR]
 
 ``given``: is the argument that differs named first, in the table and in the explanation? ``commits``: is the line true without
-inputs and with them, and how often is a wrong one ``strong``? ``fresh``, ``third``, ``fourth``, ``fifth``: the same of two sets
-of twenty, one of thirty and one of fifty that were held out. ``equal``: are the forty refactorings, and those forty commits
-without what they break, quiet with inputs? Ends with 1 where a pair does not differ, and where what is said falls short: fewer
-than nine lines of ten true with inputs, one that is wrong and ``strong``, one that is blamed without a mistake.
+inputs and with them, and how often is a wrong one ``strong``? ``fresh``, ``third``, ``fourth``, ``fifth``, ``sixth``: the same
+of two sets of twenty, one of thirty and two of fifty that were held out. ``equal``: are the forty refactorings, and those forty
+commits without what they break, quiet with inputs? Ends with 1 where a pair does not differ, and where what is said falls
+short: fewer than nine lines of ten true with inputs, one that is wrong and ``strong``, one that is blamed without a mistake.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def equal(folder: Path, only: str) -> bool:
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("what", choices=("given", "commits", "fresh", "third", "fourth", "fifth", "equal"))
+    arguments.add_argument("what", choices=("given", "commits", "fresh", "third", "fourth", "fifth", "sixth", "equal"))
     arguments.add_argument("--only", default="", help="numbers, with commas")
     arguments.add_argument("--folder", type=Path, default=ROOT / "build/bugs", help="default: build/bugs")
     options = arguments.parse_args()

@@ -2,7 +2,9 @@
 
 measure_commits.py runs this. From this folder:
 
-PYTHONPATH=../../build/triton/3.9.0 python run_given.py given|commits|fresh|third|fourth|fifth|tidied|equal FOLDER [NUMBERS]
+PYTHONPATH=../../build/triton/3.9.0 python run_given.py SET FOLDER [NUMBERS]
+
+SET is given, commits, fresh, third, fourth, fifth, sixth, tidied, tidied-sixth or equal.
 
 Writes FOLDER/NUMBER/a.prlx and b.prlx, and prints a JSON document for each: the number, its name, whether what the kernel wrote
 differs, and the lines of each form that are true.
@@ -26,6 +28,7 @@ from commits import BREAKS
 from commits_fifth import FIFTH
 from commits_fourth import FOURTH
 from commits_fresh import FRESH
+from commits_sixth import SIXTH
 from commits_third import THIRD
 from given import PAIRS
 from pairs import FIRST, HERE, SECOND, form, marked_text, renamed
@@ -34,10 +37,10 @@ from record import digest
 import prlx
 
 RECORDED = {"overwrite": True, "outputs": "1MiB", "inputs": "1MiB"}
-BROKEN = BREAKS | FRESH | THIRD | FOURTH | FIFTH
+BROKEN = BREAKS | FRESH | THIRD | FOURTH | FIFTH | SIXTH
 MODULES = (
     "refactorings", "commits", "commits_fresh", "commits_third", "commits_fourth", "commits_fifth", "commits_fifth_more",
-    "commits_fifth_rest",
+    "commits_fifth_rest", "commits_sixth", "commits_sixth_more", "commits_sixth_rest",
 )  # fmt: skip
 
 
@@ -116,7 +119,9 @@ KINDS = {
     "third": ([*THIRD], committed),
     "fourth": ([*FOURTH], committed),
     "fifth": ([*FIFTH], committed),
+    "sixth": ([*SIXTH], committed),
     "tidied": ([*FIFTH], tidied),
+    "tidied-sixth": ([*SIXTH], tidied),
     "equal": ([*BREAKS, *FRESH, *THIRD, *FOURTH], tidied),
 }
 

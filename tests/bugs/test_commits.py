@@ -90,8 +90,10 @@ def test_a_helper_that_was_written_out_holds_the_same(measure_commits, tmp_path)
     assert [one["text"].strip() for one in why["candidates"] if one["repairs"]] == ["d_gate = grad * a"]
 
 
-@pytest.mark.parametrize(("what", "differs"), [("tidied", False), ("fifth", True)])
-def test_the_fifth_set_changes_no_bit_by_tidying_and_breaks_by_one_line(measure_commits, tmp_path, what, differs):
+@pytest.mark.parametrize(
+    ("what", "differs"), [("tidied", False), ("fifth", True), ("tidied-sixth", False), ("sixth", True)]
+)
+def test_a_set_of_fifty_changes_no_bit_by_tidying_and_breaks_by_one_line(measure_commits, tmp_path, what, differs):
     rows = list(measure_commits.recorded(what, tmp_path, ""))
     assert len({row["name"] for row in rows}) == 50
     assert [row["name"] for row in rows if row["differs"] != differs] == []
