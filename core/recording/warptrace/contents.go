@@ -1,0 +1,28 @@
+package warptrace
+
+import "encoding/binary"
+
+// What memory holds, whoever wrote it, has a digest of its own kind (docs/formats/prlx-v2.md): a GPU makes it (runtime/device/contents.ptx), and
+// this is the same in Go. Of memory of which a launch wrote every byte, it is what Array.Digest is of an array that begins where the memory does.
+
+// ContentsDigest is that of the whole of a piece of memory: a sum over its pieces of 8 bytes, so it does not depend on their order.
+func ContentsDigest(memory []byte) (digest uint64) {
+	offset := uint64(0)
+	for ; len(memory) >= 8; memory, offset = memory[8:], offset+8 {
+		digest += StoredHash(offset, binary.LittleEndian.Uint64(memory), 0xff)
+	}
+	if n := len(memory); n > 0 {
+		var last [8]byte
+		copy(last[:], memory)
+		digest += StoredHash(offset, binary.LittleEndian.Uint64(last[:]), 1<<n-1)
+	}
+	return digest
+}
+
+// MayBeAddress reports whether a number of 8 bytes is where programs have memory: from 2^32 to 2^48 - 1.
+func MayBeAddress(word uint64) bool { return word>>48 == 0 && word>>32 != 0 }
+
+// HoldsAddresses reports whether an array of a type can hold addresses: its elements are integers of 8 bytes, or pointers.
+func HoldsAddresses(ty string) bool {
+	return ty == "*i64" || ty == "*u64" || len(ty) > 1 && ty[1] == '*'
+}
