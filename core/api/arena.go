@@ -132,7 +132,7 @@ func (r *arenaRequest) held(arguments []warptrace.Argument) (list []warptrace.He
 	for i := range r.Held {
 		h := &r.Held[i]
 		if int(h.ID) >= len(arguments) || i > 0 && h.ID <= r.Held[i-1].ID {
-			return nil, fault.Usagef("held: %d is no argument, or not behind the one before", h.ID)
+			return nil, fault.Usagef("held: argument %d is not there, or not behind the one before", h.ID)
 		}
 		of := &arguments[h.ID]
 		if h.AddressesBefore == 0 {

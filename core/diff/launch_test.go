@@ -32,7 +32,7 @@ type run struct {
 	inNoSum     uint64
 	noArrays    bool
 	held        []heldMemory // what the memory of arguments held, who launched over a driver knows; by ID
-	storeless   bool // no statement of the kernel stores
+	storeless   bool         // no statement of the kernel stores
 	means       warptrace.Means
 
 	texts     *warptrace.Texts

@@ -36,6 +36,7 @@ _TYPES: dict[str, Sequence[Any]] = {
     "cuStreamIsCapturing": (_NAME, _NAME),
     "cuStreamSynchronize": (_NAME,),
     "cuEventRecord": (_NAME, _NAME),
+    "cuLaunchKernel": (_NAME, *[ctypes.c_uint] * 7, _NAME, _NAME, _NAME),
     "cuEventSynchronize": (_NAME,),
 }
 

@@ -31,7 +31,8 @@ _TEXT = re.compile(r"[0-9a-f]{64}\.zst")  # of a session: docs/formats/session.m
 _RANGES = re.compile(r"\d{1,18}(-\d{1,18})?(\+\d{1,18}(-\d{1,18})?)*")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")  # in the names of files
 _NOT_ON_GPU = ("loads", "outputs", "inputs")  # what a kernel that runs on a GPU does not leave
-_SWITCHES = ("stores", "atomics", "loads", "barriers")
+_SWITCHES = ("stores", "atomics", "loads", "barriers", "contents_after")
+_ON_GPU = ("contents_after",)  # what the simulator knows better
 
 
 def recorded_again(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def recorded_again(environ: Mapping[str, str]) -> dict[str, Any]:
         else:
             raise UsageError(
                 f"PRLX_RECORD: {part!r} is no option of a recording",
-                hint="mode=values,stores=true,atomics=true,loads=true,barriers=true,outputs=64MiB,inputs=64MiB,seed=1,launch=0,warps=0-3+9",
+                hint="mode=values,stores=true,atomics=true,loads=true,barriers=true,contents_after=false,outputs=64MiB,inputs=64MiB,seed=1,launch=0,warps=0-3+9",
             )
     return asked
 
@@ -67,7 +68,7 @@ def recorded_again(environ: Mapping[str, str]) -> dict[str, Any]:
 def asked_again(mode: str, extras: Mapping[str, Any], *, on_gpu: bool = False) -> tuple[str, dict[str, Any]]:
     """What a recording holds when ``PRLX_RECORD`` has been asked, too; a GPU gives as much of that as it can."""
     again = recorded_again(os.environ)
-    left_out = ("seed", "launch", *(_NOT_ON_GPU if on_gpu else ()))
+    left_out = ("seed", "launch", *(_NOT_ON_GPU if on_gpu else _ON_GPU))
     rest = {name: value for name, value in again.items() if name not in left_out}
     return rest.pop("mode", mode), {**extras, **rest}
 

@@ -151,7 +151,7 @@ func (a *Arena) Collect(r *Recorder) error {
 	return nil
 }
 
-// Write makes a recording of what a kernel left in its arena, wherever it ran. Which bytes a launch wrote, nobody saw: the recording has the sums
+// Write makes a recording of what a kernel left in its arena, wherever it ran. Nobody saw which bytes it wrote: the recording has the sums
 // of its statements and no array, but what the memory behind arguments held, or why that is not known.
 func Write(l *Launch, r *Record, a *Arena, held []warptrace.Held, notHeld string) (*Recorded, error) {
 	rec, err := New(l, r, site.NewTable(a.Table.Sites), warptrace.MeansInstrumented)

@@ -18,11 +18,3 @@ func ContentsDigest(memory []byte) (digest uint64) {
 	}
 	return digest
 }
-
-// MayBeAddress reports whether a number of 8 bytes is where programs have memory: from 2^32 to 2^48 - 1.
-func MayBeAddress(word uint64) bool { return word>>48 == 0 && word>>32 != 0 }
-
-// HoldsAddresses reports whether an array of a type can hold addresses: its elements are integers of 8 bytes, or pointers.
-func HoldsAddresses(ty string) bool {
-	return ty == "*i64" || ty == "*u64" || len(ty) > 1 && ty[1] == '*'
-}

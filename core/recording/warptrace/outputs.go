@@ -97,7 +97,7 @@ type Held struct {
 	Type      string // "*fp16"; "" unknown
 	Bytes     uint64 // of the memory; the argument may point anywhere into it
 	Digest    uint64 // ContentsDigest of it
-	Addresses uint64 // where elements are integers of 8 bytes: how many may be addresses (MayBeAddress), which change from run to run
+	Addresses uint64 // where elements are integers of 8 bytes: how many may be addresses, which change from run to run
 }
 
 // HeldByID finds what the memory of an argument held, nil where that is not known.
