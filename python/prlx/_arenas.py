@@ -20,6 +20,8 @@ MOST = 2
 PATIENCE_S = 10.0
 """How long a launch waits for an arena. It may hold up the very stream that the arena waits for."""
 
+_LOOK_S, _LOOKS = 0.002, 100  # how often the thread looks for launches before it has to be woken
+
 _HEADER = 320  # bytes of an arena that say what of it is used: docs/formats/arena.md
 
 
@@ -144,8 +146,8 @@ class Drain:
         self._cuda = cuda
         self._pool = pool
         self._waiting = threading.Condition()
-        self._queue: deque[tuple[Arena, Request, Done]] = deque()
-        self._busy = 0  # launches that are not done
+        self._queue: deque[tuple[Arena, Request, Done]] = deque()  # launches that are not done
+        self._asleep = True  # whoever puts something has to wake it
         self._ended = False
         self._streams: dict[int, int] = {}
         self._home: dict[int, int] = {}
@@ -153,18 +155,20 @@ class Drain:
 
     def put(self, arena: Arena, request: Request, done: Done) -> None:
         """Take over an arena whose event is on the stream of its launch."""
-        with self._waiting:
-            self._queue.append((arena, request, done))
-            self._busy += 1
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="prlx records", daemon=True)
-                self._thread.start()
-            self._waiting.notify_all()
+        self._queue.append((arena, request, done))
+        if self._asleep:
+            with self._waiting:
+                self._asleep = False
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._run, name="prlx records", daemon=True)
+                    self._thread.start()
+                self._waiting.notify_all()
 
     def settle(self) -> None:
         """Wait until everything that was put is done."""
         with self._waiting:
-            while self._busy:
+            self._waiting.notify_all()  # whoever only looks now and then looks now
+            while self._queue:
                 self._waiting.wait(0.1)  # so that Ctrl-C is noticed
 
     def close(self) -> None:
@@ -178,22 +182,35 @@ class Drain:
 
     def _run(self) -> None:
         while True:
-            with self._waiting:
-                while not self._queue and not self._ended:
-                    self._waiting.wait()
-                if not self._queue:
-                    break
-                arena, request, done = self._queue.popleft()
+            if not self._queue and not self._found_more():
+                break
             try:
-                self._write(arena, request, done)
+                self._write(*self._queue[0])
             finally:
                 with self._waiting:
-                    self._busy -= 1
-                    self._waiting.notify_all()
+                    self._queue.popleft()
+                    if not self._queue:
+                        self._waiting.notify_all()
         for context, stream in self._streams.items():
             self._cuda.library.cuCtxSetCurrent(ctypes.c_void_p(context))
             self._cuda.library.cuStreamDestroy_v2(ctypes.c_void_p(stream))
             self._cuda.free_pinned(self._home[context])
+
+    def _found_more(self) -> bool:
+        """Wait for something to do; False where there will be nothing any more.
+
+        Waking a thread takes longer than all else that a launch does for its recording. So for some time nobody wakes this one: it looks.
+        """
+        with self._waiting:
+            for _ in range(_LOOKS):
+                if self._queue or self._ended:
+                    return bool(self._queue)
+                self._waiting.wait(_LOOK_S)
+            self._asleep = True
+            while not self._queue and not self._ended:
+                self._waiting.wait()
+            self._asleep = False
+            return bool(self._queue)
 
     def _write(self, arena: Arena, request: Request, done: Done) -> None:
         try:

@@ -76,6 +76,10 @@ class Cuda:
             raise NoDeviceError("there is no libcuda.so.1") from None
         for name, types in _TYPES.items():
             getattr(self.library, name).argtypes = types
+        # They never wait, so another thread needs no chance to run meanwhile, and to give it one takes longer than they do.
+        quick = ctypes.PyDLL("libcuda.so.1")
+        self._current, self._capturing = quick.cuCtxGetCurrent, quick.cuStreamIsCapturing
+        self._current.argtypes, self._capturing.argtypes = _TYPES["cuCtxGetCurrent"], _TYPES["cuStreamIsCapturing"]
         self._here = _Here()
         if not initialize:
             return
@@ -100,13 +104,15 @@ class Cuda:
     def context(self, device: Callable[[], int]) -> int:
         """The context of this thread; where there is none, the primary one of a device, as Triton's launchers do it."""
         here = self._here
-        status = self.library.cuCtxGetCurrent(here.to_address)
+        status = self._current(here.to_address)
         if status:
             raise self.error("cuCtxGetCurrent", status)
-        if not here.address.value:
+        found = here.address.value
+        if not found:
             self.call("cuDevicePrimaryCtxRetain", ctypes.byref(here.address), device())
-            self.enter(here.address.value)
-        return here.address.value
+            found = here.address.value
+            self.enter(found)
+        return found
 
     def enter(self, context: int) -> None:
         """Make a context that of this thread."""
@@ -156,8 +162,11 @@ class Cuda:
 
     def is_capturing(self, stream: int) -> bool:
         """Whether what is put on a stream becomes a graph instead of being done."""
-        self.call("cuStreamIsCapturing", stream, self._here.to_number)
-        return self._here.number.value != 0
+        here = self._here
+        status = self._capturing(stream, here.to_number)
+        if status:
+            raise self.error("cuStreamIsCapturing", status)
+        return here.number.value != 0
 
     def new_event(self) -> int:
         """An event that takes no time (CU_EVENT_DISABLE_TIMING)."""

@@ -35,15 +35,16 @@ _ADDED = ("global_scratch", "profile_scratch")  # parameters that Triton adds to
 class Prepared:
     """A launch as its arena and its recording need it; one like it needs nothing more."""
 
-    def __init__(self, header: Header, request: Mapping[str, Any], not_held: str, keep: object) -> None:
+    def __init__(self, header: Header, request: Mapping[str, Any], not_held: str) -> None:
         self.header = header
         self.request = request
         self.not_held = not_held  # why nobody looks at what memory holds
-        self.keep = keep  # whose identity is in the key
 
 
 class Launched:
     """One launch that is recorded: ``hooks.nvidia.Ticket``."""
+
+    __slots__ = ("_gpu", "_held", "_not_held", "_number", "_path", "_prepared", "_stream", "_target", "arena")
 
     def __init__(
         self, gpu: Gpu, target: Target, number: int, path: str, prepared: Prepared, arena: Arena, stream: int
@@ -130,7 +131,8 @@ class Gpu:
         self._seam = nvidia.Seam(rewriter, self._begin, self._unknown, self._storage)
         self._prepared: dict[Any, Prepared] = {}
         self._scratch: Any = None  # memory of the host in which arenas are prepared
-        self._owner = os.getpid()
+        self._chosen: dict[Any, dict[str, Any] | None] = {}  # what is recorded of kernels, by where to
+        self._forks = _forks
         self._open = False
         self._warned = False  # that launches of a forked child are not recorded
 
@@ -152,10 +154,11 @@ class Gpu:
         self._open = False
         record_on(None)
         self._seam.restore()
-        if os.getpid() != self._owner:
+        if _forks != self._forks:
             return
         self.drain.close()
         self._prepared.clear()
+        self._chosen.clear()
         self.digester.close()
         self.pool.close()
         for recording in self.recordings:
@@ -178,7 +181,7 @@ class Gpu:
                 target.end(number, row)
 
     def _unknown(self) -> None:
-        if self.target() is not None and os.getpid() == self._owner:
+        if self.target() is not None and _forks == self._forks:
             with self._lock:
                 self.losses["their kernels were compiled before prlx was enabled"] += 1
 
@@ -189,23 +192,35 @@ class Gpu:
             warnings.warn("launches of a forked process are not recorded: start it by spawn", stacklevel=4)
 
     def _begin(self, kernel: Kernel, grid: tuple[int, int, int], stream: int, args: Sequence[Any]) -> Launched | None:
-        if os.getpid() != self._owner:
+        if _forks != self._forks:
             self._of_child()
             return None
         with self._lock:
+            target = None
             for recording in self.recordings:
                 recording.launches += 1
-            target = self.target()
-            begun = None if target is None else target.begin(kernel.name, kernel.texts)
-        if begun is None or target is None:
+                target = recording._target or target
+            record = None if target is None else self._record(kernel, target)
+            numbered = None if record is None or target is None else target.number(kernel.name)
+        if record is None or target is None or numbered is None:
             return None
+        number, path = numbered
         try:
-            return self._recorded(kernel, grid, stream, args, target, *begun)
+            return self._recorded(kernel, grid, stream, args, target, record, number, path)
         except PrlxError as error:  # the program goes on, and the recording says what it lacks
-            self.ended(target, begun[0], None, _first_line(error))
+            self.ended(target, number, None, _first_line(error))
         except Exception as error:  # ours, and no reason for the program to end
-            self.ended(target, begun[0], None, f"a fault of prlx: {type(error).__name__}: {_first_line(error)}")
+            self.ended(target, number, None, f"a fault of prlx: {type(error).__name__}: {_first_line(error)}")
         return None
+
+    def _record(self, kernel: Kernel, target: Target) -> dict[str, Any] | None:
+        """What of a kernel's launches is recorded: the kernel and the target are asked once."""
+        key = kernel, target
+        try:
+            return self._chosen[key]
+        except KeyError:
+            made = self._chosen[key] = target.chosen(kernel.name, kernel.texts)
+            return made
 
     def _recorded(
         self,
@@ -214,17 +229,18 @@ class Gpu:
         stream: int,
         args: Sequence[Any],
         target: Target,
-        number: int,
         record: Mapping[str, Any],
+        number: int,
+        path: str,
     ) -> Launched | None:
         context = self.cuda.context(_device)
         if self.cuda.is_capturing(stream):
             self.ended(target, number, None, "a CUDA graph was captured, whose replays have no arena of their own")
             return None
-        key = (id(kernel), grid, id(target), tuple([v if type(v) in _PLAIN else self._said(v) for v in args]))
+        key = (kernel, grid, target, tuple([v if type(v) in _PLAIN else self._said(v) for v in args]))
         prepared = self._prepared.get(key)
         if prepared is None:
-            prepared = self._prepare(key, kernel, grid, args, target, record, context)
+            prepared = self._prepare(key, kernel, grid, args, {**record, "path": path}, context)
         arena = self.pool.take(context)
         if arena is None:
             self.ended(target, number, None, f"all arenas were in use for {PATIENCE_S:.0f} s")
@@ -236,7 +252,7 @@ class Gpu:
         except DriverError:
             self.pool.lose(context)
             raise
-        return Launched(self, target, number, record["path"], prepared, arena, stream)
+        return Launched(self, target, number, path, prepared, arena, stream)
 
     def _prepare(
         self,
@@ -244,13 +260,12 @@ class Gpu:
         kernel: Kernel,
         grid: tuple[int, int, int],
         args: Sequence[Any],
-        target: Target,
         record: Mapping[str, Any],
         context: int,
     ) -> Prepared:
         parameters = kernel.parameters(args)
         asked = _capture.recorded(record, kernel.table)
-        del asked["path"]
+        del asked["path"]  # of the first of the launches that share this
         asked.pop("contents_after", None)
         if asked.pop("sources"):
             asked["texts"] = kernel.texts()
@@ -260,7 +275,7 @@ class Gpu:
             header = self._header(request, rows)
             while len(self._prepared) >= _MOST_HEADERS:
                 self._prepared.pop(next(iter(self._prepared)))
-            made = self._prepared[key] = Prepared(header, request, not_held, (kernel, target))
+            made = self._prepared[key] = Prepared(header, request, not_held)
         return made
 
     def _said(self, value: Any) -> Any:
@@ -317,7 +332,16 @@ def _first_line(error: BaseException) -> str:
     return text.partition("\n")[0]
 
 
-_PLAIN = (int, float, bool, str, type(None))
+_PLAIN = frozenset((int, float, bool, str, type(None)))
+_forks = 0  # of how many processes this one is a forked child
+
+
+def _forked() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def launch_request(kernel: Any, grid: tuple[int, int, int], parameters: Sequence[Parameter]) -> dict[str, Any]:

@@ -97,6 +97,7 @@ class Target:
         self._begun: set[int] = set()  # numbers of launches; several may run at once
         self._last = -1  # the largest of them
         self._passed: set[str] = set()  # kernels that the filter left out
+        self._names: dict[str, str] = {}  # of kernels in names of files
         self.only: int | None = recorded_again(os.environ).get("launch")
         """The number of the one launch that is recorded; None for all."""
         self._met = 0  # launches that the filter let through
@@ -130,11 +131,23 @@ class Target:
         """The number of the next launch, and what the core shall record of it; None for nothing."""
         if os.getpid() != self._owner:
             return None  # a forked child: the files are its parent's
-        places = self._wanted.places
-        functions = texts()["functions"] if places and texts is not None else []
+        record = self.chosen(kernel, texts)
+        numbered = None if record is None else self.number(kernel)
+        if record is None or numbered is None:
+            return None
+        return numbered[0], {**record, "path": numbered[1]}
+
+    def chosen(self, kernel: str, texts: Callable[[], Mapping[str, Any]] | None) -> dict[str, Any] | None:
+        """What the core shall record of each launch of a kernel, but for its file; None where the filter leaves it out."""
+        functions = texts()["functions"] if self._wanted.places and texts is not None else []
         if not self._wanted.kernel(kernel) or not self._wanted.functions(functions):
             self._passed.add(kernel)
             return None
+        places = {"places": self._wanted.within(functions)} if self._wanted.places else {}
+        return {**self.request, "texts_beside": not self.is_file, **places}
+
+    def number(self, kernel: str) -> tuple[int, str] | None:
+        """The number and the file of the next launch of a kernel that is recorded; None where this launch is not."""
         if os.environ.get("PRLX_ENABLED") == "0":
             return None
         met, self._met = self._met, self._met + 1
@@ -150,12 +163,12 @@ class Target:
         self._begun.add(number)
         self._last = max(self._last, number)
         if self.is_file:
-            path = str(self.path)
             beside(self.path).unlink(missing_ok=True)  # those of an earlier recording; a directory has none any more
-        else:
-            path = f"{self._folder}{number:04d}_{_UNSAFE.sub('_', kernel)[:80]}.prlx"
-        request = {**self.request, "path": path, "texts_beside": not self.is_file}
-        return number, request | ({"places": self._wanted.within(functions)} if places else {})
+            return number, str(self.path)
+        name = self._names.get(kernel)
+        if name is None:
+            name = self._names[kernel] = f"_{_UNSAFE.sub('_', kernel)[:80]}.prlx"
+        return number, f"{self._folder}{number:04d}{name}"
 
     def end(self, number: int, row: Mapping[str, Any] | None) -> None:
         """Note a launch that was recorded, with what the manifest says of it; one that was not is none."""
