@@ -67,12 +67,12 @@ class Tensor:
         return self._bytes
 
 
-def null_driver(driver: Path, folder: Path) -> None:
-    """A libcuda.so.1 in a folder that is another one, but for launches: those return at once."""
+def layered_driver(driver: Path, folder: Path, text: str) -> None:
+    """A libcuda.so.1 in a folder that is another one, called libcudb.so.1, but for what a text in C has functions for."""
     under = folder / "libcudb.so.1"
     under.write_bytes((driver / "libcuda.so.1").read_bytes().replace(b"libcuda.so.1\0", under.name.encode() + b"\0"))
-    source = folder / "null.c"
-    source.write_text(_NULL)
+    source = folder / "layer.c"
+    source.write_text(text)
     words = ["cc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN"]
     subprocess.run([*words, source, under, "-o", folder / "libcuda.so.1"], check=True)
 
@@ -91,7 +91,7 @@ def launches(count: int) -> dict[str, float]:
     _arenas._LOOK_S = 0.05  # what is timed is the thread that launches, while the one that writes waits
 
     @triton.jit
-    def add(x, y, out, n, BLOCK: tl.constexpr):  # noqa: ANN001, N803
+    def add(x, y, out, n, BLOCK: tl.constexpr):  # noqa: N803
         at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
         tl.store(out + at, tl.load(x + at, mask=at < n) + tl.load(y + at, mask=at < n), mask=at < n)
 
@@ -145,14 +145,16 @@ def launches(count: int) -> dict[str, float]:
 
 def measured(checkout: Path, triton: Path, count: int) -> dict[str, float]:
     """The medians of a checkout, of before or of now."""
-    code = f"import sys; sys.path.insert(0, {str(checkout / 'python')!r}); from prlx import _program; import json, os, pathlib\n"
+    code = (
+        f"import json, os, pathlib, sys; sys.path.insert(0, {str(checkout / 'python')!r}); from prlx import _program\n"
+    )
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         (folder / "null").mkdir()
         code += f"print(json.dumps([str(_program.DRIVER), _program.environment(pathlib.Path({made!r}), os.environ)]))"
         said = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE)
         driver, environ = json.loads(said.stdout)
-        null_driver(Path(driver), folder / "null")
+        layered_driver(Path(driver), folder / "null", _NULL)
         environ |= {
             "LD_LIBRARY_PATH": os.pathsep.join([str(folder / "null"), environ["LD_LIBRARY_PATH"]]),
             "TRITON_CACHE_DIR": str(folder / "cache"),

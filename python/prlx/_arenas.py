@@ -199,7 +199,8 @@ class Drain:
     def _found_more(self) -> bool:
         """Wait for something to do; False where there will be nothing any more.
 
-        Waking a thread takes longer than all else that a launch does for its recording. So for some time nobody wakes this one: it looks.
+        Waking a thread takes longer than all else that a launch does for its recording. So for some time nobody wakes it: it
+        looks.
         """
         with self._waiting:
             for _ in range(_LOOKS):

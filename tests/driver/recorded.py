@@ -7,7 +7,6 @@ import contextlib
 import ctypes
 import json
 import os
-import random
 import sys
 import threading
 import warnings
@@ -20,7 +19,7 @@ import triton.language as tl
 from program import OnDevice, add, checked, cuda
 
 import prlx
-from prlx import _arenas, _cuda
+from prlx import _arenas
 
 warnings.simplefilter("ignore")
 
@@ -106,29 +105,6 @@ def threads(folder):
         for one in workers:
             one.join()
     say(recording, right=right)
-
-
-def faults(folder):
-    """Calls of the recorder to the driver fail, drawn by a seed: every launch is right, and recorded or counted."""
-    draw, injected = random.Random(int(os.environ["SEED"])), [0]
-    plain_call = _cuda.Cuda.call
-
-    def call(self, function, *arguments):
-        if draw.random() < 0.08 and function not in ("cuCtxSetCurrent",):
-            injected[0] += 1
-            raise self.error(function, draw.choice([2, 201, 700, 999]))
-        plain_call(self, function, *arguments)
-
-    right, launches = 0, int(os.environ.get("LAUNCHES", "60"))
-    out = ints(*[0] * 64)
-    with prlx.enable(device="gpu", output=folder, stores=True) as recording:
-        _cuda.Cuda.call = call
-        for k in range(launches):
-            add[(1,)](ints(*range(64)), ints(*[k] * 64), out, 64, BLOCK=64)
-            right += out.numpy().tolist() == [i + k for i in range(64)]
-        recording._gpu.drain.settle()
-        _cuda.Cuda.call = plain_call
-    say(recording, right=right, injected=injected[0])
 
 
 def full(folder):

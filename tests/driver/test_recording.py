@@ -139,20 +139,6 @@ def test_threads_on_streams_of_their_own(tmp_path):
     assert all(len(found) == 1 for found in grids.values())  # what one thread launched always leaves the same
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_calls_that_fail_cost_recordings_and_nothing_else(seed, tmp_path):
-    (said,) = run("faults", tmp_path, SEED=str(seed))
-    assert said["right"] == 60
-    assert said["injected"] > 10
-    assert said["recorded"] + sum(said["losses"].values()) == said["launches"] == 60
-    assert 0 < said["recorded"] < 60
-    files = sorted((tmp_path / "run").glob("*.prlx"))
-    assert len(files) == said["recorded"]
-    for path in files:
-        assert prlx.read_trace(path, progress=False).num_warps > 0
-    assert json.loads((tmp_path / "run" / "session.json").read_text())["status"] == "partial"
-
-
 def test_a_full_disk_costs_recordings_and_nothing_else(tmp_path):
     (said,) = run("full", tmp_path)
     assert said["right"]
