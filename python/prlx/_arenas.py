@@ -181,9 +181,15 @@ class Drain:
             self._thread.join()
 
     def _run(self) -> None:
-        while True:
-            if not self._queue and not self._found_more():
-                break
+        with self._cuda.beside_captures():
+            self._work()
+        for context, stream in self._streams.items():
+            self._cuda.library.cuCtxSetCurrent(ctypes.c_void_p(context))
+            self._cuda.library.cuStreamDestroy_v2(ctypes.c_void_p(stream))
+            self._cuda.free_pinned(self._home[context])
+
+    def _work(self) -> None:
+        while self._queue or self._found_more():
             try:
                 self._write(*self._queue[0])
             finally:
@@ -191,10 +197,6 @@ class Drain:
                     self._queue.popleft()
                     if not self._queue:
                         self._waiting.notify_all()
-        for context, stream in self._streams.items():
-            self._cuda.library.cuCtxSetCurrent(ctypes.c_void_p(context))
-            self._cuda.library.cuStreamDestroy_v2(ctypes.c_void_p(stream))
-            self._cuda.free_pinned(self._home[context])
 
     def _found_more(self) -> bool:
         """Wait for something to do; False where there will be nothing any more.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ._errors import PrlxError
@@ -118,25 +119,43 @@ class Cuda:
         """Make a context that of this thread."""
         self.call("cuCtxSetCurrent", ctypes.c_void_p(context))
 
+    @contextlib.contextmanager
+    def beside_captures(self) -> Iterator[None]:
+        """Let this thread allocate and free while another one captures a graph: the driver would end that capture otherwise.
+
+        Nothing of what is done is on the stream that is captured.
+        """
+        mode = ctypes.c_int(2)  # CU_STREAM_CAPTURE_MODE_RELAXED
+        exchange = self.library.cuThreadExchangeStreamCaptureMode
+        exchange(ctypes.byref(mode))  # says which mode it was
+        try:
+            yield
+        finally:
+            exchange(ctypes.byref(mode))
+
     def allocate(self, size: int) -> int:
         """Memory of the device, in the context of this thread."""
         at = ctypes.c_uint64()
-        self.call("cuMemAlloc_v2", ctypes.byref(at), ctypes.c_size_t(size))
+        with self.beside_captures():
+            self.call("cuMemAlloc_v2", ctypes.byref(at), ctypes.c_size_t(size))
         return at.value
 
     def free(self, at: int) -> None:
         """Give memory of the device back. An error is none: the context may be gone."""
-        self.library.cuMemFree_v2(ctypes.c_uint64(at))
+        with self.beside_captures():
+            self.library.cuMemFree_v2(ctypes.c_uint64(at))
 
     def allocate_pinned(self, size: int) -> int:
         """Memory of the host that the device copies to while the process does something else."""
         at = ctypes.c_void_p()
-        self.call("cuMemHostAlloc", ctypes.byref(at), ctypes.c_size_t(size), 0)
+        with self.beside_captures():
+            self.call("cuMemHostAlloc", ctypes.byref(at), ctypes.c_size_t(size), 0)
         return at.value or 0
 
     def free_pinned(self, at: int) -> None:
         """Give such memory back."""
-        self.library.cuMemFreeHost(ctypes.c_void_p(at))
+        with self.beside_captures():
+            self.library.cuMemFreeHost(ctypes.c_void_p(at))
 
     def to_device(self, to: int, source: int, size: int, stream: int) -> None:
         """Copy from pinned memory when the stream gets there."""

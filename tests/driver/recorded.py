@@ -173,6 +173,40 @@ def forked(folder):
     say(recording)
 
 
+def graphs(folder):
+    """Launches are captured in a graph, while what was launched before is brought home, and the graph is launched."""
+    from triton.runtime import driver
+
+    stream, graph, made, mode = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+    checked(cuda.cuStreamCreate(ctypes.byref(stream), 1))
+    x, out, fresh, seen = ints(*range(64)), ints(*[0] * 64), ints(*[0] * 64), []
+    with prlx.enable(device="gpu", output=folder) as recording:
+        begun, drain = threading.Event(), recording._gpu.drain
+        bring, drain._bring = drain._bring, lambda arena: (begun.wait(), bring(arena))[1]
+        add[(1,)](x, x, ints(*[0] * 64), 64, BLOCK=64)
+        of_triton, driver.active.get_current_stream = driver.active.get_current_stream, lambda _device: stream.value
+        checked(cuda.cuStreamBeginCapture_v2(stream, int(os.environ.get("CAPTURE", "0"))))
+        begun.set()
+        add[(1,)](x, out, out, 64, BLOCK=64)
+        add[(1,)](x, out, out, 64, BLOCK=64)
+        driver.active.get_current_stream = of_triton
+        other = threading.Thread(target=lambda: add[(1,)](x, fresh, fresh, 64, BLOCK=64))
+        other.start()  # allocates what its launch needs
+        other.join()
+        drain.settle()
+        checked(cuda.cuStreamIsCapturing(stream, ctypes.byref(mode)))
+        seen.append(out.numpy().tolist()[63])
+        checked(cuda.cuStreamEndCapture(stream, ctypes.byref(graph)))
+        checked(cuda.cuGraphInstantiateWithFlags(ctypes.byref(made), graph, ctypes.c_uint64(0)))
+        for _ in range(2):
+            checked(cuda.cuGraphLaunch(made, stream))
+            seen.append(out.numpy().tolist()[63])
+        add[(1,)](x, x, out, 64, BLOCK=64)
+    checked(cuda.cuGraphExecDestroy(made))
+    checked(cuda.cuGraphDestroy(graph))
+    say(recording, seen=seen, capturing=mode.value)
+
+
 def others(folder):
     """Another tool has hooks and an allocator, and a kernel was compiled before."""
     from triton.runtime import _allocation

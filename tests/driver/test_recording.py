@@ -168,6 +168,15 @@ def test_a_launch_that_fails_is_counted_and_the_others_are_there(tmp_path):
     assert why.startswith("the launch failed: ")
 
 
+@pytest.mark.parametrize("capture", [0, 1, 2], ids=["global", "of a thread", "relaxed"])
+def test_launches_that_become_a_graph_are_counted_and_the_graph_is_whole(capture, tmp_path):
+    (said,) = run("graphs", tmp_path, CAPTURE=str(capture))
+    assert said["capturing"] == 1  # what is brought home meanwhile spoils no capture
+    assert said["seen"] == [0, 126, 252]  # nothing is launched by the capture, and all by each launch of the graph
+    assert (said["launches"], said["recorded"]) == (5, 3)
+    assert said["losses"] == {"a CUDA graph was captured, whose replays have no arena of their own": 2}
+
+
 def test_a_forked_child_records_nothing(tmp_path):
     assert run("forked", tmp_path) == [{"launches": 2, "recorded": 2, "losses": {}}]
 
