@@ -136,8 +136,9 @@ def context(folder):
 
 def killed(folder):
     """Launches until somebody ends it."""
-    total = Launches()
-    prlx.enable(device="gpu", output=folder)
+    total, recording = Launches(), prlx.enable(device="gpu", output=folder)
+    total.make()()
+    recording._gpu.drain.settle()
     print("{}", flush=True)
     while True:
         total.make()()

@@ -91,4 +91,4 @@ def test_what_was_complete_before_a_kill_is_there(environ, tmp_path):
             time.sleep(draw.uniform(0.05, 1.0))
             program.kill()
         found.append(len(whole(tmp_path / str(i))))
-    assert max(found) > 0
+    assert min(found) > 0
