@@ -206,6 +206,7 @@ bench: build build/oracle/.ready build/triton/$(DEMO_TRITON)/.ready build/consum
 	$(PY) bench/kernels.py
 	$(PY) bench/cycles.py
 	$(PY) bench/simulate.py
+	$(PY) bench/recording.py
 	$(PY) bench/contracts.py
 	$(PY) bench/startup.py
 	$(PY) bench/clocks.py

@@ -25,6 +25,8 @@ class Storage:
         Whether writing to it is a mistake.
     keep
         What must stay alive while the address is used.
+    told
+        Whether the argument itself says so, as a tensor does; else it is what somebody else knows of its address.
     """
 
     address: int
@@ -32,6 +34,7 @@ class Storage:
     name: str = ""
     read_only: bool = False
     keep: object = field(default=None, repr=False, compare=False)
+    told: bool = True
 
     @property
     def end(self) -> int:

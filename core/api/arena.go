@@ -34,6 +34,8 @@ type arenaRequest struct {
 	Arguments  []arenaArgument `json:"arguments"`   // those of the user, before the launch
 	Arrays     []arenaArray    `json:"arrays"`      // that the launch may write
 	Origin     *origin.Origin  `json:"origin"`      // null: no compiler of graphs made the kernel
+	Held       []arenaHeld     `json:"held"`        // what the memory behind arguments held, ascending by id; as far as somebody looked
+	NotHeld    string          `json:"not_held"`    // why nobody looked, where that was asked for; "" nothing to say
 }
 
 // arenaArgument is an argument as whoever launches has it.
@@ -53,6 +55,16 @@ type arenaArray struct {
 	Type string      `json:"type"` // "*fp16"
 	Base uint64      `json:"base"` // what offsets in it count from
 	At   [][2]uint64 `json:"at"`   // pieces of memory that belong to it: address and bytes
+}
+
+// arenaHeld is what the memory behind an argument held (runtime/device/contents.ptx).
+type arenaHeld struct {
+	ID              uint32 `json:"id"` // its place among the parameters
+	Bytes           uint64 `json:"bytes"`
+	Before          uint64 `json:"before"` // the launch: digest
+	AddressesBefore uint64 `json:"addresses_before"`
+	After           uint64 `json:"after"` // the launch
+	AddressesAfter  uint64 `json:"addresses_after"`
 }
 
 // prepareArenaDocument never leaves the boundary.
@@ -107,7 +119,28 @@ func (c *Core) collectArena(_ *job.Job, r *arenaRequest) (*recorder.Recorded, er
 		return nil, err
 	}
 	a.Plan.Arrays = r.arrays()
-	return recorder.Write(launch, &r.Record, a)
+	held, err := r.held(launch.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	return recorder.Write(launch, &r.Record, a, held, r.NotHeld)
+}
+
+// held is what the memory behind arguments held after the launch. Of that before, the arguments take note: where addresses may be in it, it is
+// another one in each run.
+func (r *arenaRequest) held(arguments []warptrace.Argument) (list []warptrace.Held, err error) {
+	for i := range r.Held {
+		h := &r.Held[i]
+		if int(h.ID) >= len(arguments) || i > 0 && h.ID <= r.Held[i-1].ID {
+			return nil, fault.Usagef("held: argument %d is not there, or not behind the one before", h.ID)
+		}
+		of := &arguments[h.ID]
+		if h.AddressesBefore == 0 {
+			of.Before = h.Before
+		}
+		list = append(list, warptrace.Held{ID: h.ID, Name: of.Name, Type: of.Type, Bytes: h.Bytes, Digest: h.After, Addresses: h.AddressesAfter})
+	}
+	return list, nil
 }
 
 // arena is that of a request.

@@ -62,6 +62,17 @@ type recorderDocument struct {
 	Digest string `json:"digest"`
 }
 
+// contentsKernelDocument never leaves the boundary.
+type contentsKernelDocument struct {
+	Code string `json:"code"` // PTX
+	Name string `json:"name"`
+}
+
+// contentsKernel is the kernel that makes digests of what the memory behind arguments holds.
+func contentsKernel(_ *job.Job, _ *requestLimits) (*contentsKernelDocument, error) {
+	return &contentsKernelDocument{device.Contents(), "prlx_contents"}, nil
+}
+
 // recorderDigest names the recorder that instrument inserts and the table that goes with it: what was compiled with another is not the same.
 func recorderDigest(_ *job.Job, _ *requestLimits) (*recorderDocument, error) {
 	return &recorderDocument{Digest: fmt.Sprintf("%s-%d", device.Digest(), observe.TableVersion())}, nil

@@ -38,6 +38,7 @@ var operations = sync.OnceValue(func() map[string]op {
 		"cycles":         typed(findCycles),
 		"cycles_compare": typed(compareCycles),
 
+		"contents_kernel": typed(contentsKernel),
 		"instrument":      typed(instrument),
 		"recorder_digest": typed(recorderDigest),
 

@@ -56,13 +56,16 @@ type OutputCoverage struct {
 	By       string    `json:"by"`      // "contents" | "digest" | "nothing"
 	Stores   int64     `json:"stores"`  // places in the program that wrote, atomics included
 	Digests  bool      `json:"digests"` // arrays were compared, where any was written
-	Arrays   int64     `json:"arrays"`  // arguments that were written
+	Arrays   int64     `json:"arrays"`  // arguments that were written, and compared
+	After    int64     `json:"after"`   // of these, by what their memory held after the launch, whoever wrote it; compared with its like alone
 	Chunks   int64     `json:"chunks"`  // of these arrays
 	Elements int64     `json:"elements"`
 	Agrees   Agreement `json:"agrees"`
 	Limits   []string  `json:"limits"` // what the kernel wrote and nothing is known of, in sentences
 
 	LargestError *LargestError `json:"largest_error,omitempty"` // that a tolerance let pass
+
+	untold int64 // arrays whose memory does not tell
 }
 
 // LargestError is how far apart elements are that a tolerance let pass.
@@ -249,7 +252,15 @@ func (c *Coverage) text() string {
 			compared = append(compared, counted(o.Stores, "store"), counted(o.Arrays, "array")+" by digest")
 			break
 		}
-		compared, asked = append(compared, counted(o.Stores, "store")+" by sums"), append(asked, "arrays")
+		compared = append(compared, counted(o.Stores, "store")+" by sums")
+		if o.After > 0 {
+			compared = append(compared, counted(o.After, "array")+" by contents after the launch")
+		} else {
+			asked = append(asked, "arrays")
+		}
+		if o.untold > 0 && o.After > 0 {
+			asked = append(asked, counted(o.untold, "array"))
+		}
 	case byRequest:
 		asked = append(asked, "outputs")
 	default:

@@ -146,6 +146,9 @@ func (g *givens) argument(x, y *warptrace.Argument, at [2]int) {
 	} else if len(x.Shape) > 0 && len(y.Shape) > 0 && !slices.Equal(x.Strides, y.Strides) {
 		g.add(x.Name, givenStrides, extents(x.Strides), extents(y.Strides), at)
 	}
+	if x.Type == y.Type && x.Before != 0 && y.Before != 0 && x.Before != y.Before {
+		g.add(x.Name, givenContents, fmt.Sprintf("0x%016x", x.Before), fmt.Sprintf("0x%016x", y.Before), at)
+	}
 	switch {
 	case x.Type != y.Type || x.Digest == 0 || y.Digest == 0 || x.Digest == y.Digest:
 	case x.Points > 0 && y.Points > 0:

@@ -31,13 +31,22 @@ type run struct {
 	old         bool // the recorder kept no sums over values
 	inNoSum     uint64
 	noArrays    bool
-	storeless   bool // no statement of the kernel stores
+	held        []heldMemory // what the memory of arguments held, who launched over a driver knows; by ID
+	storeless   bool         // no statement of the kernel stores
 	means       warptrace.Means
 
 	texts     *warptrace.Texts
 	arguments []warptrace.Argument
 	module    string // hash
 	digest    uint64 // of the arguments
+}
+
+// heldMemory is what the memory of one argument held.
+type heldMemory struct {
+	name          string
+	bytes         uint64
+	before, after uint64 // digests
+	addresses     uint64
 }
 
 // stored is one element that a warp stores at a site.
@@ -84,12 +93,13 @@ func (r run) open(t testing.TB, name string) *warptrace.Trace {
 	}
 	var b bytes.Buffer
 	h.Arguments, h.ModuleHash, h.ArgumentDigest, h.Means = r.arguments, r.module, r.digest, r.means
+	o, kept := r.outputs()
+	r.hold(&h, o)
 	w, err := warptrace.CreateV2(&b, h, site.NewTable(sites), warptrace.V2Options{})
 	must(t, err)
 	if r.texts != nil {
 		must(t, w.SetTexts(r.texts))
 	}
-	o, kept := r.outputs()
 	for n, events := range r.warps {
 		x := warptrace.Warp{WarpInfo: warptrace.WarpInfo{Warp: uint64(n), Events: uint32(len(events)), Total: uint64(len(events))}}
 		for _, e := range events {
@@ -256,6 +266,22 @@ func (r run) outputs() (*warptrace.Outputs, []warptrace.Contents) {
 		}
 	}
 	return o, kept
+}
+
+// hold puts in a recording what memory held in place of what was written.
+func (r run) hold(h *warptrace.Header, o *warptrace.Outputs) {
+	if r.held == nil {
+		return
+	}
+	o.Coverage.Arrays, o.Coverage.Checks, o.Coverage.ContentsAfter = false, false, true
+	for i := range o.Arrays {
+		a := &o.Arrays[i]
+		*a = warptrace.Array{ID: a.ID, Name: a.Name, Type: a.Type, ElementBytes: a.ElementBytes}
+	}
+	for id, m := range r.held {
+		h.Arguments = append(h.Arguments, warptrace.Argument{Name: m.name, Type: "*fp32", Before: m.before})
+		o.Held = append(o.Held, warptrace.Held{ID: uint32(id), Name: m.name, Type: "*fp32", Bytes: m.bytes, Digest: m.after, Addresses: m.addresses})
+	}
 }
 
 // judge compares two launches.

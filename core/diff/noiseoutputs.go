@@ -14,6 +14,7 @@ import (
 // outputNoise is what pairs of equal runs of one side show.
 type outputNoise struct {
 	chunks   map[noisyChunk]int   // in how many pairs a chunk differs
+	memory   map[string]bool      // arrays whose memory differs after the launches
 	stores   map[noisyStore]int64 // in how many warps at most something else was stored
 	findings map[findingKey]bool
 	began    map[string]bool    // arrays in which atomics find other contents
@@ -34,7 +35,7 @@ type noisyStore struct {
 }
 
 func newOutputNoise(ofB bool) *outputNoise {
-	return &outputNoise{ofB: ofB, chunks: make(map[noisyChunk]int), stores: make(map[noisyStore]int64), findings: make(map[findingKey]bool), began: make(map[string]bool), apart: make(map[string]float64)}
+	return &outputNoise{ofB: ofB, chunks: make(map[noisyChunk]int), memory: make(map[string]bool), stores: make(map[noisyStore]int64), findings: make(map[findingKey]bool), began: make(map[string]bool), apart: make(map[string]float64)}
 }
 
 // observe takes the comparison of two equal runs.
@@ -56,6 +57,7 @@ func (n *outputNoise) observe(ctx context.Context, r *Result, x, y *warptrace.Tr
 			for _, c := range p.chunks {
 				n.chunks[noisyChunk{p.name(), c}]++
 			}
+			n.memory[p.name()] = n.memory[p.name()] || p.after == afterDiffers
 			n.began[p.name()] = n.began[p.name()] || p.beganOtherwise()
 			distance, ok, err := farApart(ctx, p, o.keeps, x, y)
 			if err != nil {
@@ -160,6 +162,7 @@ func (p *arrayPair) mark(sides []*outputNoise) {
 	if p.beganOtherwise() && !slices.ContainsFunc(sides, func(n *outputNoise) bool { return n.began[name] }) {
 		return // equal runs begin with the same
 	}
+	p.noisy = p.after == afterDiffers && slices.ContainsFunc(sides, func(n *outputNoise) bool { return n.memory[name] })
 	var unseen []int
 	for i, chunk := range p.chunks {
 		for _, n := range sides {

@@ -240,6 +240,7 @@ func (p *arrayPair) judgeValues(sides []*outputNoise) {
 	}
 	if p.values == valuesDiffer {
 		clear(p.noise)
+		p.noisy = false
 	}
 }
 
@@ -327,7 +328,7 @@ func (o *outputs) untold() (why []string) {
 		}
 	}
 	for i := range o.changes {
-		if c := &o.changes[i]; c.noise && (c.array < 0 || !o.withArrays) {
+		if c := &o.changes[i]; c.noise && !o.arrayTold(c.array) {
 			name := "what is stored"
 			if c.array >= 0 {
 				name = o.arrays[c.array].name()

@@ -34,7 +34,8 @@ type ArrayDiff struct {
 	Chunks   int64  `json:"chunks"`           // of 256 elements, that differ
 	ChunksOf int64  `json:"chunks_of"`        // that were written
 	AtLeast  bool   `json:"at_least,omitempty"`
-	Elements string `json:"elements"` // where the chunks lie: "0-255,512-767"
+	After    bool   `json:"after,omitempty"` // told by what its memory held after the launch: chunks_of are those of the memory
+	Elements string `json:"elements"`        // where the chunks lie: "0-255,512-767"
 	WrittenA uint64 `json:"written_a"`
 	WrittenB uint64 `json:"written_b"`
 	Noise    bool   `json:"noise"` // every chunk that differs also differs among equal runs
@@ -119,6 +120,9 @@ func (o *outputs) document(sites []SiteRef, opt *Options, rerun bool) *OutputDif
 		out := ArrayDiff{
 			Name: p.name(), Type: clippedWord(p.array().Type), TypeB: p.typeB(), Chunks: all, ChunksOf: p.of, AtLeast: p.more, Elements: elementRanges(p.chunks),
 			Noise: genuine == 0, Noisy: all - genuine,
+		}
+		if p.after == afterDiffers {
+			out.After, out.ChunksOf = true, p.memoryChunks()
 		}
 		if p.a != nil {
 			out.WrittenA = p.a.Written
@@ -266,6 +270,8 @@ func (o *outputs) unexplained(name string) string {
 // otherwise says what makes an array differ that was given the same.
 func (o *outputs) otherwise(i int) string {
 	switch {
+	case i >= 0 && o.arrays[i].after == afterDiffers:
+		return "atomics in another order"
 	case i < 0 || o.arrays[i].a == nil || o.arrays[i].b == nil || o.arrays[i].a.Began == 0 || o.arrays[i].b.Began == 0:
 		return "atomics in another order, or other contents before"
 	case o.arrays[i].beganOtherwise():

@@ -20,6 +20,7 @@ type outputs struct {
 	statements int64     // that stored anything
 	limits     []string  // what is not known of what the kernel wrote
 	withArrays bool      // the arrays themselves were compared, not only what was stored
+	withAfter  bool      // in place of that, what their memory held after the launches
 	lacking    string    // "A", "B" or "both": whose recording holds nothing of it
 	keeps      bool      // both recordings keep contents
 	kept       [2]bool   // A does, B does
@@ -42,6 +43,9 @@ type arrayPair struct {
 	atomics  bool             // wrote it
 	untested int64            // chunks that differ, where a tolerance needs contents that were not recorded
 	values   evidence         // what equal runs say of its values, where it differs as they do
+	after    after            // what its memory says
+	memory   uint64           // bytes of it, the same on both sides
+	noisy    bool             // equal runs differ in its memory, too
 	measured measured         // how far apart its elements are, where it differs and contents were kept
 }
 
@@ -116,13 +120,25 @@ func (g *gathering) compareOutputs(ctx context.Context, a, b *warptrace.Trace, o
 		if oa.Coverage.Arrays != ob.Coverage.Arrays && !side.c.Arrays {
 			o.limits = append(o.limits, side.name+" has sums of what was stored and no digests of arrays")
 		}
+		if oa.Coverage.ContentsAfter != ob.Coverage.ContentsAfter && side.c.ContentsAfter {
+			o.limits = append(o.limits, side.name+" alone says what memory held after the launch")
+		}
 	}
 	o.whole = oa.Coverage.ChunksDropped == 0 && ob.Coverage.ChunksDropped == 0
-	places := o.pairArrays(oa, ob)
+	var held [2]map[string]memoryOf
+	la, lb := oa, ob
+	if o.withAfter = oa.Coverage.ContentsAfter && ob.Coverage.ContentsAfter && !o.withArrays && g.opt.Warps.All(); o.withAfter {
+		held = [2]map[string]memoryOf{memories(oa, a.Header()), memories(ob, b.Header())}
+		la, lb = withChanged(oa, held[0], held[1]), withChanged(ob, held[1], held[0])
+	}
+	places := o.pairArrays(la, lb)
 	if o.withArrays {
 		for i := range o.arrays {
 			o.arrays[i].compare(&oa.Coverage, &ob.Coverage)
 		}
+	}
+	if o.withAfter {
+		compareMemory(o.arrays, held[0], held[1])
 	}
 	o.noteAtomics(a, b, oa, ob, places)
 	if o.sums {
@@ -303,6 +319,9 @@ func (p *arrayPair) counts() (all, genuine int64) {
 		}
 	}
 	all = int64(len(p.chunks))
+	if p.more && all == 0 && p.noisy {
+		return 1, 0
+	}
 	if p.more && all == 0 {
 		return 1, 1
 	}
@@ -350,7 +369,7 @@ func (o *outputs) agrees() Agreement {
 // decides reports whether what a statement stored tells of the results, not only of the way to them: where the array was not compared,
 // or differs as those of equal runs do.
 func (o *outputs) decides(c *storeChange) bool {
-	if !o.withArrays || c.array == noArrayPair {
+	if !o.arrayTold(c.array) {
 		return true
 	}
 	all, _ := o.arrays[c.array].counts()
@@ -381,11 +400,17 @@ func (o *outputs) coverage() OutputCoverage {
 	if o.lacking == "A" || o.lacking == "B" {
 		c.Limits = append(c.Limits, o.lacking+" does not say what the kernel wrote")
 	}
-	if !o.withArrays {
-		return c
-	}
 	for i := range o.arrays {
 		p := &o.arrays[i]
+		if !o.withArrays {
+			if o.withAfter && p.after.told() {
+				c.Arrays, c.After = c.Arrays+1, c.After+1
+				c.Elements += int64(p.memory / uint64(max(p.array().ElementBytes, 1)))
+			} else {
+				c.untold++
+			}
+			continue
+		}
 		c.Arrays++
 		c.Chunks += p.of
 		c.Elements += int64(p.written() / uint64(max(p.array().ElementBytes, 1)))

@@ -146,8 +146,15 @@ func (o *outputs) missing() (list []verdict.Missing) {
 			missed("chunks of "+p.name(), p.untested, "the contents of "+p.name()+" were not recorded, and a tolerance needs them (--outputs)")
 		}
 	}
+	for _, why := range openMemory(o.arrays, o.inNoSum) {
+		list = append(list, verdict.Missing{What: "what was written", Why: why})
+	}
 	if lost := max(o.inNoSum[0], o.inNoSum[1]); lost > 0 && o.sums && !o.withArrays {
-		missed("stores", int64(min(lost, 1<<62)), fmt.Sprintf("%d stores of A and %d of B are in no sum, and arrays were not compared", o.inNoSum[0], o.inNoSum[1]))
+		where := "arrays were not compared"
+		if o.withAfter {
+			where = "may have gone to memory that no argument has"
+		}
+		missed("stores", int64(min(lost, 1<<62)), fmt.Sprintf("%d stores of A and %d of B are in no sum, and %s", o.inNoSum[0], o.inNoSum[1], where))
 	}
 	return list
 }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ._errors import PrlxError
@@ -36,6 +37,7 @@ _TYPES: dict[str, Sequence[Any]] = {
     "cuStreamIsCapturing": (_NAME, _NAME),
     "cuStreamSynchronize": (_NAME,),
     "cuEventRecord": (_NAME, _NAME),
+    "cuLaunchKernel": (_NAME, *[ctypes.c_uint] * 7, _NAME, _NAME, _NAME),
     "cuEventSynchronize": (_NAME,),
 }
 
@@ -75,6 +77,10 @@ class Cuda:
             raise NoDeviceError("there is no libcuda.so.1") from None
         for name, types in _TYPES.items():
             getattr(self.library, name).argtypes = types
+        # They never wait, so another thread needs no chance to run meanwhile, and to give it one takes longer than they do.
+        quick = ctypes.PyDLL("libcuda.so.1")
+        self._current, self._capturing = quick.cuCtxGetCurrent, quick.cuStreamIsCapturing
+        self._current.argtypes, self._capturing.argtypes = _TYPES["cuCtxGetCurrent"], _TYPES["cuStreamIsCapturing"]
         self._here = _Here()
         if not initialize:
             return
@@ -99,37 +105,57 @@ class Cuda:
     def context(self, device: Callable[[], int]) -> int:
         """The context of this thread; where there is none, the primary one of a device, as Triton's launchers do it."""
         here = self._here
-        status = self.library.cuCtxGetCurrent(here.to_address)
+        status = self._current(here.to_address)
         if status:
             raise self.error("cuCtxGetCurrent", status)
-        if not here.address.value:
+        found = here.address.value
+        if not found:
             self.call("cuDevicePrimaryCtxRetain", ctypes.byref(here.address), device())
-            self.enter(here.address.value)
-        return here.address.value
+            found = here.address.value
+            self.enter(found)
+        return found
 
     def enter(self, context: int) -> None:
         """Make a context that of this thread."""
         self.call("cuCtxSetCurrent", ctypes.c_void_p(context))
 
+    @contextlib.contextmanager
+    def beside_captures(self) -> Iterator[None]:
+        """Let this thread allocate and free while another one captures a graph: the driver would end that capture otherwise.
+
+        Nothing of what is done is on the stream that is captured.
+        """
+        mode = ctypes.c_int(2)  # CU_STREAM_CAPTURE_MODE_RELAXED
+        exchange = self.library.cuThreadExchangeStreamCaptureMode
+        exchange(ctypes.byref(mode))  # says which mode it was
+        try:
+            yield
+        finally:
+            exchange(ctypes.byref(mode))
+
     def allocate(self, size: int) -> int:
         """Memory of the device, in the context of this thread."""
         at = ctypes.c_uint64()
-        self.call("cuMemAlloc_v2", ctypes.byref(at), ctypes.c_size_t(size))
+        with self.beside_captures():
+            self.call("cuMemAlloc_v2", ctypes.byref(at), ctypes.c_size_t(size))
         return at.value
 
     def free(self, at: int) -> None:
         """Give memory of the device back. An error is none: the context may be gone."""
-        self.library.cuMemFree_v2(ctypes.c_uint64(at))
+        with self.beside_captures():
+            self.library.cuMemFree_v2(ctypes.c_uint64(at))
 
     def allocate_pinned(self, size: int) -> int:
         """Memory of the host that the device copies to while the process does something else."""
         at = ctypes.c_void_p()
-        self.call("cuMemHostAlloc", ctypes.byref(at), ctypes.c_size_t(size), 0)
+        with self.beside_captures():
+            self.call("cuMemHostAlloc", ctypes.byref(at), ctypes.c_size_t(size), 0)
         return at.value or 0
 
     def free_pinned(self, at: int) -> None:
         """Give such memory back."""
-        self.library.cuMemFreeHost(ctypes.c_void_p(at))
+        with self.beside_captures():
+            self.library.cuMemFreeHost(ctypes.c_void_p(at))
 
     def to_device(self, to: int, source: int, size: int, stream: int) -> None:
         """Copy from pinned memory when the stream gets there."""
@@ -155,8 +181,11 @@ class Cuda:
 
     def is_capturing(self, stream: int) -> bool:
         """Whether what is put on a stream becomes a graph instead of being done."""
-        self.call("cuStreamIsCapturing", stream, self._here.to_number)
-        return self._here.number.value != 0
+        here = self._here
+        status = self._capturing(stream, here.to_number)
+        if status:
+            raise self.error("cuStreamIsCapturing", status)
+        return here.number.value != 0
 
     def new_event(self) -> int:
         """An event that takes no time (CU_EVENT_DISABLE_TIMING)."""

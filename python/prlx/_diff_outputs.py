@@ -89,7 +89,7 @@ def _arrays(arrays: Sequence[Mapping[str, Any]], look: Look) -> Iterator[str]:
             clean(row["name"]),
             _type(row),
             ("at least " if row.get("at_least") else "") + f"{row['chunks']:,} of {row['chunks_of']:,}",
-            clean(row["elements"]),
+            "after the launch" if row.get("after") else clean(row["elements"]),
             format_count(row["written_a"]),
             format_count(row["written_b"]) if row["written_b"] != row["written_a"] else "",
             "noise" if row["noise"] else f"{row['noisy']:,} noise" if row.get("noisy") else "",

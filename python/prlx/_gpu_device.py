@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _capture, _core
 from ._arenas import PATIENCE_S, Arena, Drain, Header, Pool
+from ._contents import Digester, Rows
 from ._cuda import Cuda, DriverError, NoDeviceError
 from ._errors import PrlxError, UsageError
 from ._launching import Options, described
@@ -34,26 +35,35 @@ _ADDED = ("global_scratch", "profile_scratch")  # parameters that Triton adds to
 class Prepared:
     """A launch as its arena and its recording need it; one like it needs nothing more."""
 
-    def __init__(self, header: Header, request: Mapping[str, Any], keep: object) -> None:
+    def __init__(self, header: Header, request: Mapping[str, Any], not_held: str) -> None:
         self.header = header
         self.request = request
-        self.keep = keep  # whose identity is in the key
+        self.not_held = not_held  # why nobody looks at what memory holds
 
 
 class Launched:
     """One launch that is recorded: ``hooks.nvidia.Ticket``."""
+
+    __slots__ = ("_gpu", "_held", "_not_held", "_number", "_path", "_prepared", "_stream", "_target", "arena")
 
     def __init__(
         self, gpu: Gpu, target: Target, number: int, path: str, prepared: Prepared, arena: Arena, stream: int
     ) -> None:
         self._gpu, self._target, self._number, self._path = gpu, target, number, path
         self._prepared, self._held, self._stream = prepared, arena, stream
+        self._not_held = ""  # why nobody looked at what memory held after the launch
         self.arena = arena.at
 
     def launched(self) -> None:
         """It is on its stream: the arena is brought home when that gets there."""
+        held = self._held
+        if held.rows is not None:
+            try:
+                self._gpu.digester.launch(held.context, held.rows, held.places.after, self._stream)
+            except DriverError as error:
+                self._not_held = f"what memory held after the launch is not known: {_first_line(error)}"
         try:
-            self._gpu.cuda.mark(self._held.event, self._stream)
+            self._gpu.cuda.mark(held.event, self._stream)
         except DriverError as error:
             self.failed(error)
             return
@@ -64,9 +74,12 @@ class Launched:
         self._gpu.pool.lose(self._held.context)
         self._gpu.ended(self._target, self._number, None, f"the launch failed: {_first_line(error)}")
 
-    def _request(self) -> Mapping[str, Any]:
-        request = self._prepared.request
-        return {**request, "record": {**request["record"], "path": self._path}, "launch": self._number}
+    def _request(self, filled: bytes) -> Mapping[str, Any]:
+        request, rows = self._prepared.request, self._held.rows
+        held = [] if rows is None or self._not_held else list(rows.held(filled))
+        not_held = self._not_held or self._prepared.not_held
+        more = {"launch": self._number, "held": held, "not_held": not_held}
+        return {**request, "record": {**request["record"], "path": self._path}, **more}
 
     def _done(self, document: Mapping[str, Any] | None, error: BaseException | None) -> None:
         row = None if document is None else _row(self._prepared.request, document)
@@ -82,6 +95,8 @@ class Gpu:
         Makes kernels record by themselves.
     waits
         Whether the driver is left alone until the program launches something.
+    contents
+        Whether digests are made of what the memory behind arguments holds before and after each launch.
 
     Attributes
     ----------
@@ -96,7 +111,7 @@ class Gpu:
         There is no driver, or no GPU.
     """
 
-    def __init__(self, rewriter: Rewriter, *, waits: bool = False) -> None:
+    def __init__(self, rewriter: Rewriter, *, waits: bool = False, contents: bool = True) -> None:
         from .hooks import nvidia
 
         try:
@@ -110,11 +125,14 @@ class Gpu:
         self.losses: Counter[str] = Counter()
         self.pool = Pool(self.cuda, _capture.arena_bytes())
         self.drain = Drain(self.cuda, self.pool)
+        self.digester = Digester(self.cuda)
+        self._contents = contents
         self._lock = threading.Lock()
         self._seam = nvidia.Seam(rewriter, self._begin, self._unknown, self._storage)
         self._prepared: dict[Any, Prepared] = {}
         self._scratch: Any = None  # memory of the host in which arenas are prepared
-        self._owner = os.getpid()
+        self._chosen: dict[Any, dict[str, Any] | None] = {}  # what is recorded of kernels, by where to
+        self._forks = _forks
         self._open = False
         self._warned = False  # that launches of a forked child are not recorded
 
@@ -136,10 +154,12 @@ class Gpu:
         self._open = False
         record_on(None)
         self._seam.restore()
-        if os.getpid() != self._owner:
+        if _forks != self._forks:
             return
         self.drain.close()
         self._prepared.clear()
+        self._chosen.clear()
+        self.digester.close()
         self.pool.close()
         for recording in self.recordings:
             if recording._target is not None:
@@ -161,7 +181,7 @@ class Gpu:
                 target.end(number, row)
 
     def _unknown(self) -> None:
-        if self.target() is not None and os.getpid() == self._owner:
+        if self.target() is not None and _forks == self._forks:
             with self._lock:
                 self.losses["their kernels were compiled before prlx was enabled"] += 1
 
@@ -172,23 +192,35 @@ class Gpu:
             warnings.warn("launches of a forked process are not recorded: start it by spawn", stacklevel=4)
 
     def _begin(self, kernel: Kernel, grid: tuple[int, int, int], stream: int, args: Sequence[Any]) -> Launched | None:
-        if os.getpid() != self._owner:
+        if _forks != self._forks:
             self._of_child()
             return None
         with self._lock:
+            target = None
             for recording in self.recordings:
                 recording.launches += 1
-            target = self.target()
-            begun = None if target is None else target.begin(kernel.name, kernel.texts)
-        if begun is None or target is None:
+                target = recording._target or target
+            record = None if target is None else self._record(kernel, target)
+            numbered = None if record is None or target is None else target.number(kernel.name)
+        if record is None or target is None or numbered is None:
             return None
+        number, path = numbered
         try:
-            return self._recorded(kernel, grid, stream, args, target, *begun)
+            return self._recorded(kernel, grid, stream, args, target, record, number, path)
         except PrlxError as error:  # the program goes on, and the recording says what it lacks
-            self.ended(target, begun[0], None, _first_line(error))
+            self.ended(target, number, None, _first_line(error))
         except Exception as error:  # ours, and no reason for the program to end
-            self.ended(target, begun[0], None, f"a fault of prlx: {type(error).__name__}: {_first_line(error)}")
+            self.ended(target, number, None, f"a fault of prlx: {type(error).__name__}: {_first_line(error)}")
         return None
+
+    def _record(self, kernel: Kernel, target: Target) -> dict[str, Any] | None:
+        """What of a kernel's launches is recorded: the kernel and the target are asked once."""
+        key = kernel, target
+        try:
+            return self._chosen[key]
+        except KeyError:
+            made = self._chosen[key] = target.chosen(kernel.name, kernel.texts)
+            return made
 
     def _recorded(
         self,
@@ -197,27 +229,30 @@ class Gpu:
         stream: int,
         args: Sequence[Any],
         target: Target,
-        number: int,
         record: Mapping[str, Any],
+        number: int,
+        path: str,
     ) -> Launched | None:
         context = self.cuda.context(_device)
         if self.cuda.is_capturing(stream):
             self.ended(target, number, None, "a CUDA graph was captured, whose replays have no arena of their own")
             return None
-        key = (id(kernel), grid, id(target), tuple([v if type(v) in _PLAIN else self._said(v) for v in args]))
+        key = (kernel, grid, target, tuple([v if type(v) in _PLAIN else self._said(v) for v in args]))
         prepared = self._prepared.get(key)
         if prepared is None:
-            prepared = self._prepare(key, kernel, grid, args, target, record)
+            prepared = self._prepare(key, kernel, grid, args, {**record, "path": path}, context)
         arena = self.pool.take(context)
         if arena is None:
             self.ended(target, number, None, f"all arenas were in use for {PATIENCE_S:.0f} s")
             return None
         try:
-            self.cuda.to_device(arena.at, prepared.header.at, prepared.header.size, stream)
+            prepared.header.send(arena, stream)
+            if arena.rows is not None:
+                self.digester.launch(context, arena.rows, arena.places.before, stream)
         except DriverError:
             self.pool.lose(context)
             raise
-        return Launched(self, target, number, record["path"], prepared, arena, stream)
+        return Launched(self, target, number, path, prepared, arena, stream)
 
     def _prepare(
         self,
@@ -225,19 +260,22 @@ class Gpu:
         kernel: Kernel,
         grid: tuple[int, int, int],
         args: Sequence[Any],
-        target: Target,
         record: Mapping[str, Any],
+        context: int,
     ) -> Prepared:
+        parameters = kernel.parameters(args)
         asked = _capture.recorded(record, kernel.table)
-        del asked["path"]
+        del asked["path"]  # of the first of the launches that share this
+        asked.pop("contents_after", None)
         if asked.pop("sources"):
             asked["texts"] = kernel.texts()
-        request = {**launch_request(kernel, grid, kernel.parameters(args)), "record": asked}
+        request = {**launch_request(kernel, grid, parameters), "record": asked}
         with self._lock:
-            header = self._header(request)
+            rows, not_held = self._rows(parameters, context)
+            header = self._header(request, rows)
             while len(self._prepared) >= _MOST_HEADERS:
                 self._prepared.pop(next(iter(self._prepared)))
-            made = self._prepared[key] = Prepared(header, request, (kernel, target))
+            made = self._prepared[key] = Prepared(header, request, not_held)
         return made
 
     def _said(self, value: Any) -> Any:
@@ -252,7 +290,15 @@ class Gpu:
             said = getattr(value, "shape", None), getattr(value, "strides", None), getattr(value, "nbytes", None)
             return (address, self.cuda.range_of(address), *map(str, said))
 
-    def _header(self, request: Mapping[str, Any]) -> Header:
+    def _rows(self, parameters: Sequence[Parameter], context: int) -> tuple[Rows | None, str]:
+        """The memory of which there are digests, or why there are none."""
+        rows = Rows(parameters) if self._contents else None
+        if rows is None or rows.count == 0:
+            return None, ""
+        why = self.digester.why_not(context)
+        return (None, f"what memory holds is not known: {why}") if why else (rows, "")
+
+    def _header(self, request: Mapping[str, Any], rows: Rows | None) -> Header:
         if self._scratch is None:
             from .hooks import instrument
 
@@ -260,7 +306,7 @@ class Gpu:
         at = self._scratch.data_ptr()
         front = _core.call("arena_prepare", {**request, "address": at, "bytes": self.pool.size})["front"]
         try:
-            return Header(self.cuda, ctypes.string_at(at, front))
+            return Header(self.cuda, ctypes.string_at(at, front), rows)
         finally:
             ctypes.memset(at, 0, front)
 
@@ -274,7 +320,7 @@ class Gpu:
             return said
         address = value if isinstance(value, int) else value.data_ptr()
         held = self.cuda.range_of(address)
-        return None if held is None else Found(address, held[0] + held[1] - address, name, keep=value)
+        return None if held is None else Found(address, held[0] + held[1] - address, name, keep=value, told=False)
 
 
 def _device() -> int:
@@ -286,7 +332,16 @@ def _first_line(error: BaseException) -> str:
     return text.partition("\n")[0]
 
 
-_PLAIN = (int, float, bool, str, type(None))
+_PLAIN = frozenset((int, float, bool, str, type(None)))
+_forks = 0  # of how many processes this one is a forked child
+
+
+def _forked() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def launch_request(kernel: Any, grid: tuple[int, int, int], parameters: Sequence[Parameter]) -> dict[str, Any]:
@@ -359,7 +414,9 @@ def start(options: Options, asked: Asked, told: Sequence[str], *, waits: bool = 
     extras = asked.extras
     if asked.window is not None:
         extras = {**extras, "window": _capture.window(asked.window, "instrumented")}
-    made = _open(asked.mode, asked.filter, extras, asked.within_registers, waits=waits)
+    contents = extras.get("contents_after", True)
+    extras = {name: value for name, value in extras.items() if name != "contents_after"}
+    made = _open(asked.mode, asked.filter, extras, asked.within_registers, waits=waits, contents=contents)
     recording = Recording(replace(asked, extras=extras).target())
     made.add(recording)
     made.open()
@@ -367,7 +424,13 @@ def start(options: Options, asked: Asked, told: Sequence[str], *, waits: bool = 
 
 
 def _open(
-    mode: str, filter: Filter, extras: Mapping[str, Any], within_registers: bool = False, *, waits: bool = False
+    mode: str,
+    filter: Filter,
+    extras: Mapping[str, Any],
+    within_registers: bool = False,
+    *,
+    waits: bool = False,
+    contents: bool = True,
 ) -> Gpu:
     check_closed()
     for name in ("loads", "outputs", "inputs"):
@@ -375,7 +438,7 @@ def _open(
             raise UsageError(f"{name}: a kernel on a GPU does not leave that", hint='choose device="simulator"')
     rewriter = _capture.rewriter("instrumented", filter, extras, mode, within_registers=within_registers)
     assert rewriter is not None
-    return Gpu(rewriter, waits=waits)
+    return Gpu(rewriter, waits=waits, contents=contents)
 
 
 @contextlib.contextmanager
@@ -384,7 +447,7 @@ def listening(mode: str, filter: Filter, extras: Mapping[str, Any], recording: R
     opened = None
     gpu = recorded_gpu()
     if gpu is None:
-        gpu = opened = _open(mode, filter, extras)
+        gpu = opened = _open(mode, filter, extras, contents=extras.get("contents_after", True))
         opened.open()
     gpu.add(recording)
     try:

@@ -63,6 +63,7 @@ def enable(
     atomics: bool = False,
     loads: bool = False,
     barriers: bool = False,
+    contents_after: bool = True,
     events_per_warp: int | None = None,
     outputs: int | str | None = None,
     inputs: int | str | None = None,
@@ -139,6 +140,9 @@ def enable(
         execute with a part of it.
     counts
         Count instructions, branches and traffic per line.
+    contents_after
+        On a GPU, make digests of what the memory behind arguments holds before and after each launch, by a small kernel of our
+        own on its stream. It reads all of each argument's storage, twice. The simulator sees what is written.
     max_findings
         Distinct findings that are kept of a launch; the rest is counted.
     max_instructions
@@ -201,6 +205,7 @@ def enable(
         progress=progress,
     ).checked()
     wanted = extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources, inputs)
+    wanted |= {} if contents_after else {"contents_after": False}
     asked = Asked(output, mode, filter, overwrite, wanted, capture, plan, window, within_registers)
     return start(device, options, asked, map_cuda=map_cuda, memory=memory)
 
@@ -264,6 +269,7 @@ def start(
         recording = _gpu_device.start(options, asked, [name for name, given in said if given])
         _finish_at_exit()
         return recording
+    asked = replace(asked, extras={name: value for name, value in asked.extras.items() if name != "contents_after"})
     if asked.window is not None:
         kept = {"window": _capture.window(asked.window, asked.capture or "observed")}
         asked = replace(asked, extras={**asked.extras, **kept})

@@ -31,7 +31,8 @@ _TEXT = re.compile(r"[0-9a-f]{64}\.zst")  # of a session: docs/formats/session.m
 _RANGES = re.compile(r"\d{1,18}(-\d{1,18})?(\+\d{1,18}(-\d{1,18})?)*")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")  # in the names of files
 _NOT_ON_GPU = ("loads", "outputs", "inputs")  # what a kernel that runs on a GPU does not leave
-_SWITCHES = ("stores", "atomics", "loads", "barriers")
+_SWITCHES = ("stores", "atomics", "loads", "barriers", "contents_after")
+_ON_GPU = ("contents_after",)  # what the simulator knows better
 
 
 def recorded_again(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def recorded_again(environ: Mapping[str, str]) -> dict[str, Any]:
         else:
             raise UsageError(
                 f"PRLX_RECORD: {part!r} is no option of a recording",
-                hint="mode=values,stores=true,atomics=true,loads=true,barriers=true,outputs=64MiB,inputs=64MiB,seed=1,launch=0,warps=0-3+9",
+                hint="mode=values,stores=true,atomics=true,loads=true,barriers=true,contents_after=false,outputs=64MiB,inputs=64MiB,seed=1,launch=0,warps=0-3+9",
             )
     return asked
 
@@ -67,7 +68,7 @@ def recorded_again(environ: Mapping[str, str]) -> dict[str, Any]:
 def asked_again(mode: str, extras: Mapping[str, Any], *, on_gpu: bool = False) -> tuple[str, dict[str, Any]]:
     """What a recording holds when ``PRLX_RECORD`` has been asked, too; a GPU gives as much of that as it can."""
     again = recorded_again(os.environ)
-    left_out = ("seed", "launch", *(_NOT_ON_GPU if on_gpu else ()))
+    left_out = ("seed", "launch", *(_NOT_ON_GPU if on_gpu else _ON_GPU))
     rest = {name: value for name, value in again.items() if name not in left_out}
     return rest.pop("mode", mode), {**extras, **rest}
 
@@ -96,6 +97,7 @@ class Target:
         self._begun: set[int] = set()  # numbers of launches; several may run at once
         self._last = -1  # the largest of them
         self._passed: set[str] = set()  # kernels that the filter left out
+        self._names: dict[str, str] = {}  # of kernels in names of files
         self.only: int | None = recorded_again(os.environ).get("launch")
         """The number of the one launch that is recorded; None for all."""
         self._met = 0  # launches that the filter let through
@@ -129,11 +131,23 @@ class Target:
         """The number of the next launch, and what the core shall record of it; None for nothing."""
         if os.getpid() != self._owner:
             return None  # a forked child: the files are its parent's
-        places = self._wanted.places
-        functions = texts()["functions"] if places and texts is not None else []
+        record = self.chosen(kernel, texts)
+        numbered = None if record is None else self.number(kernel)
+        if record is None or numbered is None:
+            return None
+        return numbered[0], {**record, "path": numbered[1]}
+
+    def chosen(self, kernel: str, texts: Callable[[], Mapping[str, Any]] | None) -> dict[str, Any] | None:
+        """What the core shall record of each launch of a kernel, but for its file; None where the filter leaves it out."""
+        functions = texts()["functions"] if self._wanted.places and texts is not None else []
         if not self._wanted.kernel(kernel) or not self._wanted.functions(functions):
             self._passed.add(kernel)
             return None
+        places = {"places": self._wanted.within(functions)} if self._wanted.places else {}
+        return {**self.request, "texts_beside": not self.is_file, **places}
+
+    def number(self, kernel: str) -> tuple[int, str] | None:
+        """The number and the file of the next launch of a kernel that is recorded; None where this launch is not."""
         if os.environ.get("PRLX_ENABLED") == "0":
             return None
         met, self._met = self._met, self._met + 1
@@ -149,12 +163,12 @@ class Target:
         self._begun.add(number)
         self._last = max(self._last, number)
         if self.is_file:
-            path = str(self.path)
             beside(self.path).unlink(missing_ok=True)  # those of an earlier recording; a directory has none any more
-        else:
-            path = f"{self._folder}{number:04d}_{_UNSAFE.sub('_', kernel)[:80]}.prlx"
-        request = {**self.request, "path": path, "texts_beside": not self.is_file}
-        return number, request | ({"places": self._wanted.within(functions)} if places else {})
+            return number, str(self.path)
+        name = self._names.get(kernel)
+        if name is None:
+            name = self._names[kernel] = f"_{_UNSAFE.sub('_', kernel)[:80]}.prlx"
+        return number, f"{self._folder}{number:04d}{name}"
 
     def end(self, number: int, row: Mapping[str, Any] | None) -> None:
         """Note a launch that was recorded, with what the manifest says of it; one that was not is none."""

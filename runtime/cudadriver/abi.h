@@ -14,6 +14,7 @@ typedef struct stream *CUstream;
 typedef struct event *CUevent;
 typedef struct module *CUlibrary; /* a library is a module, and a kernel of it a function */
 typedef struct function *CUkernel;
+typedef struct graph *CUgraph, *CUgraphExec; /* a graph that is launched is the graph */
 typedef struct { char bytes[16]; } CUuuid;
 
 enum { /* CUresult */
@@ -27,6 +28,7 @@ enum { /* CUresult */
   CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
   CUDA_ERROR_INVALID_PTX = 218,
   CUDA_ERROR_INVALID_HANDLE = 400,
+  CUDA_ERROR_ILLEGAL_STATE = 401,
   CUDA_ERROR_NOT_FOUND = 500,
   CUDA_ERROR_NOT_READY = 600,
   CUDA_ERROR_ILLEGAL_ADDRESS = 700,
@@ -35,6 +37,8 @@ enum { /* CUresult */
   CUDA_ERROR_MISALIGNED_ADDRESS = 716,
   CUDA_ERROR_LAUNCH_FAILED = 719,
   CUDA_ERROR_NOT_SUPPORTED = 801,
+  CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
+  CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
   CUDA_ERROR_UNKNOWN = 999,
 };
 
@@ -61,6 +65,9 @@ enum { /* CUfunction_attribute */
   FUNCTION_MAX_DYNAMIC_SHARED = 8,
   FUNCTION_SHARED_MEMORY_MODE = 17,
 };
+
+enum { CAPTURE_GLOBAL = 0, CAPTURE_THREAD_LOCAL = 1, CAPTURE_RELAXED = 2 }; /* CUstreamCaptureMode */
+enum { CAPTURE_NONE = 0, CAPTURE_ACTIVE = 1, CAPTURE_INVALIDATED = 2 };  /* CUstreamCaptureStatus */
 
 enum { LAUNCH_CLUSTER_DIMENSION = 4 }; /* CUlaunchAttributeID */
 typedef struct {

@@ -65,6 +65,13 @@ void held_end(int *held);
 /* Holds the lock until the function returns. */
 #define HOLD __attribute__((cleanup(held_end), unused)) int held_ = held_begin()
 
+/* ---- graphs.c ---- */
+
+/* What a graph does not hold is not put on a stream that is captured: the capture is invalid then. */
+CUresult not_captured(CUstream stream, const char *what);
+/* What no thread does while a stream is captured, unless that thread or the capture says that it may (cuThreadExchangeStreamCaptureMode). */
+CUresult safe_in_captures(const char *what);
+
 /* ---- streams.c ---- */
 
 extern uint64_t clock_ns; /* of the device: grows by what launches cost */

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct shape { unsigned grid[3], block[3], cluster[3], shared; };
-
 /* The parameters of a launch, in JSON: which of them are pointers only their values tell. */
 static void say_parameters(struct text *t, const struct function *f, void **values) {
   for (int i = 0; i < f->n; i++) {
@@ -67,7 +65,7 @@ static void printed(const char *document) {
   free(text);
 }
 
-static CUresult launch(struct function *f, const struct shape *s, void **values, void **extra) {
+CUresult launch(struct function *f, const struct shape *s, CUstream stream, void **values, void **extra) {
   HOLD;
   long long table;
   if (!f) return failed(CUDA_ERROR_INVALID_HANDLE, "a launch of no function");
@@ -89,7 +87,9 @@ static CUresult launch(struct function *f, const struct shape *s, void **values,
   if (!values && f->n > 0) return failed(CUDA_ERROR_INVALID_VALUE, "%s has %d parameters, and was launched without one", f->name, f->n);
   for (int i = 0; i < f->n; i++)
     if (!values[i]) return failed(CUDA_ERROR_INVALID_VALUE, "%s: nothing was passed for parameter %d", f->name, i);
-  CUresult code = arrays_told(&table);
+  CUresult code = CUDA_SUCCESS;
+  if (captured(stream, f, s, values, &code)) return code;
+  code = arrays_told(&table);
   if (!code) code = variables_moved(f->module, 1);
   if (code) return code;
   struct text t = {0};
@@ -117,9 +117,8 @@ static CUresult launch(struct function *f, const struct shape *s, void **values,
 }
 
 API CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, CUstream stream, void **values, void **extra) {
-  (void)stream;
   struct shape s = {{gx, gy, gz}, {bx, by, bz}, {0, 0, 0}, shared};
-  return launch(f, &s, values, extra);
+  return launch(f, &s, stream, values, extra);
 }
 
 API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **values, void **extra) {
@@ -128,7 +127,7 @@ API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void *
   for (unsigned i = 0; i < config->numAttrs; i++)
     if (config->attrs[i].id == LAUNCH_CLUSTER_DIMENSION) s.cluster[0] = config->attrs[i].value.cluster.x, s.cluster[1] = config->attrs[i].value.cluster.y, s.cluster[2] = config->attrs[i].value.cluster.z;
   if (s.cluster[0] * s.cluster[1] * s.cluster[2] == 1) memset(s.cluster, 0, sizeof s.cluster);
-  return launch(f, &s, values, extra);
+  return launch(f, &s, config->hStream, values, extra);
 }
 
 API CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, CUstream stream, void **values) {

@@ -46,6 +46,8 @@ CUresult reachable(uint64_t address, size_t bytes) {
 
 static CUresult allocate(uint64_t *at, size_t bytes, int kind) {
   HOLD;
+  CUresult unsafe = safe_in_captures("an allocation");
+  if (unsafe) return unsafe;
   if (!at || bytes == 0) return failed(CUDA_ERROR_INVALID_VALUE, "an allocation of %zu bytes", bytes);
   if (!connected()) return CUDA_ERROR_NOT_INITIALIZED;
   if (bytes > region_bytes || top + bytes > region_base + region_bytes) return failed(CUDA_ERROR_OUT_OF_MEMORY, "%zu bytes: the addresses of the device are used up, %zu bytes are allocated", bytes, live_bytes);
@@ -190,13 +192,13 @@ static CUresult copy(uint64_t to, uint64_t from, size_t bytes) {
 #define COPY(name, to_type, from_type) \
   API CUresult cuMemcpy##name##_v2(to_type to, from_type from, size_t bytes) { return copy((uint64_t)to, (uint64_t)from, bytes); } \
   API CUresult cuMemcpy##name(to_type to, from_type from, size_t bytes) { return copy((uint64_t)to, (uint64_t)from, bytes); } \
-  API CUresult cuMemcpy##name##Async_v2(to_type to, from_type from, size_t bytes, CUstream stream) { (void)stream; return copy((uint64_t)to, (uint64_t)from, bytes); } \
-  API CUresult cuMemcpy##name##Async(to_type to, from_type from, size_t bytes, CUstream stream) { (void)stream; return copy((uint64_t)to, (uint64_t)from, bytes); }
+  API CUresult cuMemcpy##name##Async_v2(to_type to, from_type from, size_t bytes, CUstream stream) { CUresult no = not_captured(stream, "a copy"); return no ? no : copy((uint64_t)to, (uint64_t)from, bytes); } \
+  API CUresult cuMemcpy##name##Async(to_type to, from_type from, size_t bytes, CUstream stream) { CUresult no = not_captured(stream, "a copy"); return no ? no : copy((uint64_t)to, (uint64_t)from, bytes); }
 COPY(HtoD, CUdeviceptr, const void *)
 COPY(DtoH, void *, CUdeviceptr)
 COPY(DtoD, CUdeviceptr, CUdeviceptr)
 API CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) { return copy(to, from, bytes); }
-API CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) { (void)stream; return copy(to, from, bytes); }
+API CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) { CUresult no = not_captured(stream, "a copy"); return no ? no : copy(to, from, bytes); }
 
 static CUresult fill(uint64_t at, uint32_t value, int width, size_t n) {
   HOLD;
@@ -210,7 +212,7 @@ static CUresult fill(uint64_t at, uint32_t value, int width, size_t n) {
 #define FILL(name, type, width) \
   API CUresult cuMemset##name##_v2(CUdeviceptr at, type value, size_t n) { return fill(at, value, width, n); } \
   API CUresult cuMemset##name(CUdeviceptr at, type value, size_t n) { return fill(at, value, width, n); } \
-  API CUresult cuMemset##name##Async(CUdeviceptr at, type value, size_t n, CUstream stream) { (void)stream; return fill(at, value, width, n); }
+  API CUresult cuMemset##name##Async(CUdeviceptr at, type value, size_t n, CUstream stream) { CUresult no = not_captured(stream, "a fill"); return no ? no : fill(at, value, width, n); }
 FILL(D8, unsigned char, 1)
 FILL(D16, unsigned short, 2)
 FILL(D32, unsigned, 4)

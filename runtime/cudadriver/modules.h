@@ -3,6 +3,8 @@
 
 #include "driver.h"
 
+struct shape { unsigned grid[3], block[3], cluster[3], shared; };
+
 enum { MOST_PARAMETERS = 256 };
 struct parameter { char name[64]; size_t bytes; };
 struct function {
@@ -21,6 +23,15 @@ CUresult variables_moved(struct module *m, int into_simulator);
 
 /* What people call a function: of one in C++ the name without its parameters. */
 const char *called_of(struct function *f);
+
+/* ---- launch.c ---- */
+
+CUresult launch(struct function *f, const struct shape *s, CUstream stream, void **values, void **extra);
+
+/* ---- graphs.c ---- */
+
+/* Whether a launch goes to a graph, and is not made now; the values of its parameters are copied. */
+int captured(CUstream stream, struct function *f, const struct shape *s, void **values, CUresult *code);
 
 CUresult module_load(struct module **into, const void *image);
 

@@ -20,9 +20,12 @@ API CUresult cuStreamDestroy_v2(CUstream stream) {
   return CUDA_SUCCESS;
 }
 API CUresult cuStreamDestroy(CUstream stream) { return cuStreamDestroy_v2(stream); }
-API CUresult cuStreamSynchronize(CUstream stream) { (void)stream; return CUDA_SUCCESS; }
-API CUresult cuStreamQuery(CUstream stream) { (void)stream; return CUDA_SUCCESS; }
-API CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) { (void)stream, (void)flags; return event ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; }
+API CUresult cuStreamSynchronize(CUstream stream) { return not_captured(stream, "a wait"); }
+API CUresult cuStreamQuery(CUstream stream) { return not_captured(stream, "a query"); }
+API CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
+  (void)flags;
+  return event ? not_captured(stream, "an event") : CUDA_ERROR_INVALID_HANDLE;
+}
 API CUresult cuStreamGetFlags(CUstream stream, unsigned *flags) {
   if (!flags) return CUDA_ERROR_INVALID_VALUE;
   *flags = (uintptr_t)stream < 16 ? 0 : stream->flags;
@@ -33,25 +36,16 @@ API CUresult cuStreamGetPriority(CUstream stream, int *priority) {
   *priority = (uintptr_t)stream < 16 ? 0 : stream->priority;
   return CUDA_SUCCESS;
 }
-API CUresult cuStreamIsCapturing(CUstream stream, int *status) {
-  (void)stream;
-  if (!status) return CUDA_ERROR_INVALID_VALUE;
-  *status = 0;
-  return CUDA_SUCCESS;
-}
-API CUresult cuStreamBeginCapture_v2(CUstream stream, int mode) {
-  (void)stream, (void)mode;
-  return failed(CUDA_ERROR_NOT_SUPPORTED, "the simulator captures no graphs: launch without one");
-}
 API CUresult cuStreamAddCallback(CUstream stream, void (*call)(CUstream, CUresult, void *), void *data, unsigned flags) {
   (void)flags;
-  if (!call) return CUDA_ERROR_INVALID_VALUE;
+  CUresult no = not_captured(stream, "a function of the host");
+  if (!call || no) return no ? no : CUDA_ERROR_INVALID_VALUE;
   call(stream, CUDA_SUCCESS, data);
   return CUDA_SUCCESS;
 }
 API CUresult cuLaunchHostFunc(CUstream stream, void (*call)(void *), void *data) {
-  (void)stream;
-  if (!call) return CUDA_ERROR_INVALID_VALUE;
+  CUresult no = not_captured(stream, "a function of the host");
+  if (!call || no) return no ? no : CUDA_ERROR_INVALID_VALUE;
   call(data);
   return CUDA_SUCCESS;
 }
@@ -68,9 +62,9 @@ API CUresult cuEventDestroy_v2(CUevent event) {
 }
 API CUresult cuEventDestroy(CUevent event) { return cuEventDestroy_v2(event); }
 API CUresult cuEventRecord(CUevent event, CUstream stream) {
-  (void)stream;
   HOLD;
-  if (!event) return CUDA_ERROR_INVALID_HANDLE;
+  CUresult no = not_captured(stream, "an event");
+  if (!event || no) return no ? no : CUDA_ERROR_INVALID_HANDLE;
   event->at_ns = clock_ns += 1000, event->recorded = 1;
   return CUDA_SUCCESS;
 }

@@ -1,4 +1,5 @@
-// Package device holds the recorder that runs inside of kernels, as LLVM IR text: a part for each kind of GPU, and one that they share.
+// Package device holds the recorder that runs inside of kernels, as LLVM IR text: a part for each kind of GPU, and one that they share; and a
+// kernel of its own, as PTX.
 // core/recording/llir appends it to modules; what it writes is core/recording/observe/arena's to read.
 package device
 
@@ -26,6 +27,12 @@ var sums string
 
 //go:embed values.ll
 var values string
+
+//go:embed contents.ptx
+var contents string
+
+// Contents is a kernel, prlx_contents, that makes digests of what memory of an NVIDIA GPU holds.
+func Contents() string { return contents }
 
 // NVPTX is the recorder for NVIDIA GPUs.
 func NVPTX() string {

@@ -81,6 +81,16 @@ def test_quick_benchmark_of_the_machine_measures_every_part() -> None:
         assert f"\n{part}" in done.stdout
 
 
+def test_quick_benchmark_of_recording_measures_every_part() -> None:
+    if not any((REPOSITORY / "build" / "triton").glob("3.*/triton")):
+        pytest.skip("no Triton under build/triton: make test-python installs it")
+    script = [sys.executable, REPOSITORY / "bench" / "recording.py", "--quick"]
+    done = subprocess.run(script, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for part in ("recorded, no digests of memory: ", "recorded: ", "left out by a filter: ", "importing the hooks: "):
+        assert f"\n{part}" in done.stdout
+
+
 def test_the_promised_times_are_measured() -> None:
     script = [sys.executable, REPOSITORY / "bench" / "contracts.py", "--quick"]
     done = subprocess.run(script, capture_output=True, text=True, check=False, timeout=300, cwd=REPOSITORY)

@@ -73,6 +73,7 @@ FLOORS = (
     ("_simulator",),
     # kernels on a GPU
     ("_cuda",),
+    ("_contents",),
     ("_arenas",),
     ("_gpu_device",),
     # on whichever there is

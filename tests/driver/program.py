@@ -23,7 +23,7 @@ class OnDevice:
     """An array in memory of the device."""
 
     def __init__(self, array):
-        self.like, self.dtype, at = array, array.dtype.name, ctypes.c_uint64()
+        self.like, self.dtype, self.nbytes, at = array, array.dtype.name, array.nbytes, ctypes.c_uint64()
         checked(cuda.cuMemAlloc_v2(ctypes.byref(at), ctypes.c_size_t(array.nbytes)))
         self.at = at.value
         checked(cuda.cuMemcpyHtoD_v2(at, array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes)))

@@ -7,7 +7,6 @@ import contextlib
 import ctypes
 import json
 import os
-import random
 import sys
 import threading
 import warnings
@@ -20,7 +19,7 @@ import triton.language as tl
 from program import OnDevice, add, checked, cuda
 
 import prlx
-from prlx import _arenas, _cuda
+from prlx import _arenas
 
 warnings.simplefilter("ignore")
 
@@ -108,29 +107,6 @@ def threads(folder):
     say(recording, right=right)
 
 
-def faults(folder):
-    """Calls of the recorder to the driver fail, drawn by a seed: every launch is right, and recorded or counted."""
-    draw, injected = random.Random(int(os.environ["SEED"])), [0]
-    plain_call = _cuda.Cuda.call
-
-    def call(self, function, *arguments):
-        if draw.random() < 0.08 and function not in ("cuCtxSetCurrent",):
-            injected[0] += 1
-            raise self.error(function, draw.choice([2, 201, 700, 999]))
-        plain_call(self, function, *arguments)
-
-    right, launches = 0, int(os.environ.get("LAUNCHES", "60"))
-    out = ints(*[0] * 64)
-    with prlx.enable(device="gpu", output=folder, stores=True) as recording:
-        _cuda.Cuda.call = call
-        for k in range(launches):
-            add[(1,)](ints(*range(64)), ints(*[k] * 64), out, 64, BLOCK=64)
-            right += out.numpy().tolist() == [i + k for i in range(64)]
-        recording._gpu.drain.settle()
-        _cuda.Cuda.call = plain_call
-    say(recording, right=right, injected=injected[0])
-
-
 def full(folder):
     """The disk is full after some launches."""
     import resource
@@ -195,6 +171,40 @@ def forked(folder):
         os.waitpid(child, 0)
         add[(1,)](ints(*range(64)), ints(*range(64)), out, 64, BLOCK=64)
     say(recording)
+
+
+def graphs(folder):
+    """Launches are captured in a graph, while what was launched before is brought home, and the graph is launched."""
+    from triton.runtime import driver
+
+    stream, graph, made, mode = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+    checked(cuda.cuStreamCreate(ctypes.byref(stream), 1))
+    x, out, fresh, seen = ints(*range(64)), ints(*[0] * 64), ints(*[0] * 64), []
+    with prlx.enable(device="gpu", output=folder) as recording:
+        begun, drain = threading.Event(), recording._gpu.drain
+        bring, drain._bring = drain._bring, lambda arena: (begun.wait(), bring(arena))[1]
+        add[(1,)](x, x, ints(*[0] * 64), 64, BLOCK=64)
+        of_triton, driver.active.get_current_stream = driver.active.get_current_stream, lambda _device: stream.value
+        checked(cuda.cuStreamBeginCapture_v2(stream, int(os.environ.get("CAPTURE", "0"))))
+        begun.set()
+        add[(1,)](x, out, out, 64, BLOCK=64)
+        add[(1,)](x, out, out, 64, BLOCK=64)
+        driver.active.get_current_stream = of_triton
+        other = threading.Thread(target=lambda: add[(1,)](x, fresh, fresh, 64, BLOCK=64))
+        other.start()  # allocates what its launch needs
+        other.join()
+        drain.settle()
+        checked(cuda.cuStreamIsCapturing(stream, ctypes.byref(mode)))
+        seen.append(out.numpy().tolist()[63])
+        checked(cuda.cuStreamEndCapture(stream, ctypes.byref(graph)))
+        checked(cuda.cuGraphInstantiateWithFlags(ctypes.byref(made), graph, ctypes.c_uint64(0)))
+        for _ in range(2):
+            checked(cuda.cuGraphLaunch(made, stream))
+            seen.append(out.numpy().tolist()[63])
+        add[(1,)](x, x, out, 64, BLOCK=64)
+    checked(cuda.cuGraphExecDestroy(made))
+    checked(cuda.cuGraphDestroy(graph))
+    say(recording, seen=seen, capturing=mode.value)
 
 
 def others(folder):

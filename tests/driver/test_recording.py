@@ -139,20 +139,6 @@ def test_threads_on_streams_of_their_own(tmp_path):
     assert all(len(found) == 1 for found in grids.values())  # what one thread launched always leaves the same
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_calls_that_fail_cost_recordings_and_nothing_else(seed, tmp_path):
-    (said,) = run("faults", tmp_path, SEED=str(seed))
-    assert said["right"] == 60
-    assert said["injected"] > 10
-    assert said["recorded"] + sum(said["losses"].values()) == said["launches"] == 60
-    assert 0 < said["recorded"] < 60
-    files = sorted((tmp_path / "run").glob("*.prlx"))
-    assert len(files) == said["recorded"]
-    for path in files:
-        assert prlx.read_trace(path, progress=False).num_warps > 0
-    assert json.loads((tmp_path / "run" / "session.json").read_text())["status"] == "partial"
-
-
 def test_a_full_disk_costs_recordings_and_nothing_else(tmp_path):
     (said,) = run("full", tmp_path)
     assert said["right"]
@@ -180,6 +166,15 @@ def test_a_launch_that_fails_is_counted_and_the_others_are_there(tmp_path):
     assert (said["launches"], said["recorded"], said["right"]) == (3, 2, True)
     (why,) = said["losses"]
     assert why.startswith("the launch failed: ")
+
+
+@pytest.mark.parametrize("capture", [0, 1, 2], ids=["global", "of a thread", "relaxed"])
+def test_launches_that_become_a_graph_are_counted_and_the_graph_is_whole(capture, tmp_path):
+    (said,) = run("graphs", tmp_path, CAPTURE=str(capture))
+    assert said["capturing"] == 1  # what is brought home meanwhile spoils no capture
+    assert said["seen"] == [0, 126, 252]  # nothing is launched by the capture, and all by each launch of the graph
+    assert (said["launches"], said["recorded"]) == (5, 3)
+    assert said["losses"] == {"a CUDA graph was captured, whose replays have no arena of their own": 2}
 
 
 def test_a_forked_child_records_nothing(tmp_path):

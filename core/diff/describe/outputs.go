@@ -11,6 +11,7 @@ import (
 type Outputs struct {
 	ArraysKnown  bool    `json:"arrays_known"`  // somebody looked at what was written to arrays
 	Arrays       []Array `json:"arrays"`        // that were written
+	Memory       []Held  `json:"memory"`        // what the memory behind arguments held after the launch, whoever wrote it; none: nobody looked
 	Stores       []Store `json:"stores"`        // by statement and array, at most 1000
 	MoreStores   int     `json:"more_stores"`   // beyond those listed
 	Checked      bool    `json:"checked"`       // the checks of the simulator ran
@@ -28,6 +29,16 @@ type Array struct {
 	Bytes  uint64 `json:"bytes"`
 	Chunks int    `json:"chunks"` // with digests
 	Digest string `json:"digest"`
+}
+
+// Held is what all the memory behind an argument held.
+type Held struct {
+	Name      string `json:"name"`
+	Type      string `json:"type,omitempty"`
+	Bytes     uint64 `json:"bytes"`
+	Before    string `json:"before,omitempty"` // the launch: digest, where it is known
+	After     string `json:"after"`
+	Addresses uint64 `json:"addresses,omitempty"` // that may be in it: then it may be another one in every run
 }
 
 // Store is what all warps stored at one statement to one array.
@@ -53,7 +64,7 @@ func outputsOf(ctx context.Context, t *warptrace.Trace) (*Outputs, error) {
 		return nil, err
 	}
 	doc := &Outputs{
-		Arrays: []Array{}, Stores: []Store{}, Findings: len(o.Findings), MoreFindings: o.Coverage.MoreFindings,
+		Arrays: []Array{}, Memory: []Held{}, Stores: []Store{}, Findings: len(o.Findings), MoreFindings: o.Coverage.MoreFindings,
 		KeptBytes: o.Coverage.ContentBytes, AskedBytes: o.Coverage.ContentBudget,
 	}
 	doc.ArraysKnown, doc.Checked = o.Coverage.Arrays, o.Coverage.Checks
@@ -65,6 +76,18 @@ func outputsOf(ctx context.Context, t *warptrace.Trace) (*Outputs, error) {
 		doc.Arrays = append(doc.Arrays, Array{
 			Name: a.Name, Type: a.Type, Kind: nameOf(arrayKinds, int(a.Kind)), Bytes: a.Written, Chunks: len(a.Chunks), Digest: hex(a.Digest),
 		})
+	}
+	before := map[string]uint64{}
+	for _, a := range t.Header().Arguments {
+		before[a.Name] = a.Before
+	}
+	for i := range o.Held {
+		h := &o.Held[i]
+		of := Held{Name: h.Name, Type: h.Type, Bytes: h.Bytes, After: hex(h.Digest), Addresses: h.Addresses}
+		if n := before[h.Name]; n != 0 {
+			of.Before = hex(n)
+		}
+		doc.Memory = append(doc.Memory, of)
 	}
 	for i := range o.Stores {
 		if len(doc.Stores) == mostOutputStores {

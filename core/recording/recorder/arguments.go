@@ -23,6 +23,10 @@ func ArgumentDigest(arguments []warptrace.Argument) uint64 {
 		if a.Offset != 0 {
 			writeWord(h, a.Offset)
 		}
+		if a.Before != 0 {
+			writeText(h, "before")
+			writeWord(h, a.Before)
+		}
 	}
 	return binary.LittleEndian.Uint64(h.Sum(nil)) | 1
 }

@@ -151,20 +151,21 @@ func (a *Arena) Collect(r *Recorder) error {
 	return nil
 }
 
-// Write makes a recording of what a kernel left in its arena, wherever it ran. What else a launch wrote, nobody looked at: the recording has the sums
-// of its statements and no array.
-func Write(l *Launch, r *Record, a *Arena) (*Recorded, error) {
+// Write makes a recording of what a kernel left in its arena, wherever it ran. Nobody saw which bytes it wrote: the recording has the sums
+// of its statements and no array, but what the memory behind arguments held, or why that is not known.
+func Write(l *Launch, r *Record, a *Arena, held []warptrace.Held, notHeld string) (*Recorded, error) {
 	rec, err := New(l, r, site.NewTable(a.Table.Sites), warptrace.MeansInstrumented)
 	if err != nil {
 		return nil, err
 	}
 	defer rec.Abort()
 	rec.Note(a.Table.Warning)
+	rec.Note(notHeld)
 	if err := a.Collect(rec); err != nil {
 		return nil, err
 	}
 	if !r.NoWritten {
-		o := &warptrace.Outputs{Coverage: warptrace.Coverage{Values: rec.mode == warptrace.ModeValues}}
+		o := &warptrace.Outputs{Coverage: warptrace.Coverage{Values: rec.mode == warptrace.ModeValues, ContentsAfter: len(held) > 0}, Held: held}
 		a.Stored(o)
 		a.name(o, l.Arguments)
 		if err := rec.Outputs(o); err != nil {

@@ -88,6 +88,7 @@ func (c *conversion) listOutputLosses() error {
 		return err
 	}
 	c.report.lose("digests of arrays that the launch wrote", int64(len(o.Arrays)))
+	c.report.lose("digests of what memory held after the launch", int64(len(o.Held)))
 	c.report.lose("findings of the simulator", int64(len(o.Findings)))
 	c.report.lose("bytes of contents that were kept", int64(o.Coverage.ContentBytes))
 	return nil

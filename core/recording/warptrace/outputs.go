@@ -12,6 +12,7 @@ type Outputs struct {
 	Arrays   []Array      // that the launch wrote, ascending by ID
 	Stores   []StoreTotal // by site, then array: the sums of all warps
 	Findings []Finding    // what the checks of the simulator found, in the order of the kernel's instructions
+	Held     []Held       // what the memory behind arguments held after the launch, ascending by ID
 }
 
 // Coverage says what the recorder looked at, so that nobody takes what was not recorded for what is equal.
@@ -39,6 +40,7 @@ type Coverage struct {
 	ContentBytes  uint64 // bytes of contents that are in the file
 	Writers       bool   // contents name the thread that wrote each element
 	InNoSum       uint64 // stores and atomics that are in no sum of a statement, at least
+	ContentsAfter bool   // digests of what memory held after the launch, whoever wrote it: Outputs.Held
 }
 
 // NoSite is the local site number of what has no site in the table.
@@ -85,6 +87,27 @@ type Chunk struct {
 	Index  int64  // of the chunk: its first byte is at offset Index*ChunkElements*ElementBytes, which may be negative
 	Bytes  uint32 // that were written
 	Digest uint64 // over their final contents and their offsets in the array; files hold the low half, because Array.Digest decides
+}
+
+// Held is what all the memory behind an argument held after the launch, whoever wrote it and when. Somebody who cannot see which bytes a kernel
+// writes knows this and no more, so it is compared with its like alone: with another Held, and with what the memory held before (Argument.Before).
+type Held struct {
+	ID        uint32 // of the argument: its place among the kernel's parameters
+	Name      string
+	Type      string // "*fp16"; "" unknown
+	Bytes     uint64 // of the memory; the argument may point anywhere into it
+	Digest    uint64 // ContentsDigest of it
+	Addresses uint64 // where elements are integers of 8 bytes: how many may be addresses, which change from run to run
+}
+
+// HeldByID finds what the memory of an argument held, nil where that is not known.
+func (o *Outputs) HeldByID(id uint32) *Held {
+	for i := range o.Held {
+		if o.Held[i].ID == id {
+			return &o.Held[i]
+		}
+	}
+	return nil
 }
 
 // ArrayByID finds an array that was written, nil when it was not.

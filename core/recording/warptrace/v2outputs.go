@@ -60,7 +60,12 @@ func (w *V2Writer) checkOutputs(o *Outputs) error {
 		}
 		chunks += len(a.Chunks)
 	}
-	if chunks > MaxChunks || len(o.Arrays) > MaxArrays || len(o.Findings) > MaxFindings || len(o.Stores) > MaxStoreTotals {
+	for i := 1; i < len(o.Held); i++ {
+		if o.Held[i].ID <= o.Held[i-1].ID {
+			return fault.Usagef("what the memory of %q held is not behind the one before", o.Held[i].Name)
+		}
+	}
+	if chunks > MaxChunks || len(o.Arrays) > MaxArrays || len(o.Held) > MaxArrays || len(o.Findings) > MaxFindings || len(o.Stores) > MaxStoreTotals {
 		return fault.New(fault.Limit, "a recording holds at most %d arrays, %d chunks, %d sums of stores and %d findings", MaxArrays, MaxChunks, MaxStoreTotals, MaxFindings)
 	}
 	for i := range o.Stores {
@@ -228,6 +233,10 @@ func encodeOutputs(o *Outputs) []byte {
 			uint(6, uint64(f.Column)).text(7, f.Instruction).three(8, f.Block).uint(9, f.Warp).uint(10, uint64(f.Lane)).fixed(11, f.Lanes).
 			uint(12, f.Count).text(13, f.Array).uint(14, zigzag(uint64(f.Distance))).text(15, f.Message))
 	}
+	for i := range o.Held {
+		h := &o.Held[i]
+		m = m.sub(5, message(nil).uint(1, uint64(h.ID)).text(2, h.Name).text(3, h.Type).uint(4, h.Bytes).fixed(5, h.Digest).uint(6, h.Addresses))
+	}
 	return m
 }
 
@@ -235,7 +244,7 @@ func encodeOutputs(o *Outputs) []byte {
 func (c *Coverage) flags() []*bool {
 	return []*bool{
 		&c.ControlFlow, &c.Predicates, &c.StoreEvents, &c.AtomicEvents, &c.LoadEvents, &c.BarrierEvents, &c.Rolling, &c.Values, &c.Stores,
-		&c.Arrays, &c.Checks, &c.Races, &c.GlobalRaces, &c.NaN, &c.Stopped, &c.Writers,
+		&c.Arrays, &c.Checks, &c.Races, &c.GlobalRaces, &c.NaN, &c.Stopped, &c.Writers, &c.ContentsAfter,
 	}
 }
 
@@ -262,6 +271,7 @@ func encodeCoverage(c *Coverage) message {
 var (
 	errManyOutputs = errors.New("it has more arrays, sums or findings than are read")
 	errArrayOrder  = errors.New("its arrays are in no order, or have elements of 0 or more than 8 bytes")
+	errHeldOrder   = errors.New("what the memory of arguments held is in no order")
 	errTotalSite   = errors.New("a sum of stores names a site that the file does not have")
 )
 
@@ -293,8 +303,15 @@ func decodeOutputs(b []byte, sites int) (*Outputs, error) {
 				found.Site = NoSite
 			}
 			o.Findings = append(o.Findings, found)
+		case 5:
+			var h Held
+			h, err = decodeHeld(f.b)
+			o.Held = append(o.Held, h)
+			if n := len(o.Held); err == nil && n > 1 && o.Held[n-2].ID >= h.ID {
+				err = errHeldOrder
+			}
 		}
-		if len(o.Arrays) > MaxArrays || len(o.Stores) > MaxStoreTotals || len(o.Findings) > MaxFindings {
+		if len(o.Arrays) > MaxArrays || len(o.Held) > MaxArrays || len(o.Stores) > MaxStoreTotals || len(o.Findings) > MaxFindings {
 			return errManyOutputs
 		}
 		return err
@@ -340,6 +357,27 @@ func decodeArray(b []byte) (a Array, err error) {
 		return err
 	})
 	return a, err
+}
+
+func decodeHeld(b []byte) (h Held, err error) {
+	err = eachField(b, func(f *field) error {
+		switch f.num {
+		case 1:
+			h.ID = uint32(f.v)
+		case 2:
+			h.Name = f.text()
+		case 3:
+			h.Type = f.text()
+		case 4:
+			h.Bytes = f.v
+		case 5:
+			h.Digest = f.v
+		case 6:
+			h.Addresses = f.v
+		}
+		return nil
+	})
+	return h, err
 }
 
 func decodeStoreTotal(b []byte) (StoreTotal, error) {

@@ -48,6 +48,7 @@ func randomOutputs(rng *rand.Rand, warps []*Warp, sites, wave int) *launchOutput
 			}
 		}
 		o.Arrays = append(o.Arrays, a)
+		o.Held = append(o.Held, Held{ID: id + 1, Name: "out", Type: "*i64", Bytes: rng.Uint64(), Digest: rng.Uint64(), Addresses: rng.Uint64N(3)})
 	}
 	for range rng.IntN(4) {
 		o.Stores = append(o.Stores, StoreTotal{StoreSum{uint32(rng.IntN(sites)), rng.Uint32N(2) - 1, rng.Uint64(), rng.Uint64()}, rng.Uint64(), rng.IntN(2) == 0, nil})

@@ -99,7 +99,7 @@ func encodeArgument(a *Argument) message {
 	if len(shape) > 0 {
 		m = m.sub(5, shape).sub(6, strides)
 	}
-	return m.uint(7, a.Offset).uint(8, a.Aligned).text(9, a.Special).uint(10, a.Points)
+	return m.uint(7, a.Offset).uint(8, a.Aligned).text(9, a.Special).uint(10, a.Points).fixed(11, a.Before)
 }
 
 func encodeSites(sites []site.Site) []byte {
@@ -335,6 +335,8 @@ func decodeArgument(b []byte) (a Argument, err error) {
 			a.Special = f.text()
 		case 10:
 			a.Points = f.v
+		case 11:
+			a.Before = f.v
 		}
 		return nil
 	})

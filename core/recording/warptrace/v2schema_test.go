@@ -102,13 +102,13 @@ func TestV2MessagesAreThoseOfTheSchema(t *testing.T) {
 	h := Header{
 		Version: 2, Compressed: true, Kernel: "softmax", KernelHash: 77, ModuleHash: "ab", Grid: [3]uint32{4, 0, 1}, Cluster: [3]uint32{2, 1, 1}, Block: [3]uint32{128, 2, 1},
 		WaveSize: 64, WarpsPerBlock: 4, WarpSlots: 1 << 40, EventsPerWarp: 9, Arch: "gfx942", ArchNumber: 3, Launch: 8, ArgumentDigest: 5,
-		Arguments: []Argument{{Name: "x", Type: "*fp16", Value: "v", Digest: 6, Shape: []uint64{4, 300}, Strides: []int64{-300, 1}, Offset: 2, Aligned: 16, Special: "s", Points: 3}, {}}, Mode: ModeValues, Means: MeansObserved, Keep: KeepWindow,
+		Arguments: []Argument{{Name: "x", Type: "*fp16", Value: "v", Digest: 6, Shape: []uint64{4, 300}, Strides: []int64{-300, 1}, Offset: 2, Aligned: 16, Special: "s", Points: 3, Before: 4}, {}}, Mode: ModeValues, Means: MeansObserved, Keep: KeepWindow,
 		SampleRate: 3, TimestampNS: -4, Taken: true, HistoryDepth: 7, SnapshotDepth: 2, Producer: "p",
 		Origin: someOrigin(t),
 	}
 	again := bySchema(t, "Header", encodeV2Header(&h), `kernel: "softmax" kernel_hash: 77 module_hash: "ab" grid: [4, 0, 1] cluster: [2, 1, 1] block: [128, 2, 1]
 		wave_size: 64 warps_per_block: 4 warp_slots: 1099511627776 events_per_warp: 9 arch: "gfx942" arch_number: 3 launch: 8 argument_digest: 5
-		arguments { name: "x" type: "*fp16" value: "v" digest: 6 shape: [4, 300] strides: [-300, 1] offset: 2 aligned: 16 special: "s" points: 3 } arguments {} mode: 3 means: 2 keep: 2 sample_rate: 3 timestamp_ns: -4 taken: true
+		arguments { name: "x" type: "*fp16" value: "v" digest: 6 shape: [4, 300] strides: [-300, 1] offset: 2 aligned: 16 special: "s" points: 3 before: 4 } arguments {} mode: 3 means: 2 keep: 2 sample_rate: 3 timestamp_ns: -4 taken: true
 		history_depth: 7 snapshot_depth: 2 producer: "p" origin { region: "step 3" graph: "0/1" backward: true
 		nodes { node: "add_1" op: "aten.add.Tensor" module: "0 (Linear)" file: "/m/model.py" line: 12 function: "forward" code: "x + y" } nodes {} more: 3 }`)
 	if got, err := decodeV2Header(again); err != nil || cmp.Diff(&h, got) != "" {
@@ -175,6 +175,7 @@ func TestV2OutputsAreThoseOfTheSchema(t *testing.T) {
 		Arrays:   []Array{{ID: 1, Kind: ArrayVariable, Name: "x", Type: "*fp16", ElementBytes: 2, Written: 9, Digest: 7, Began: 8, Values: &ValueSums{1, 2, 3, 4, -5}}},
 		Stores:   []StoreTotal{{StoreSum{2, 3, 4, 5}, 6, true, &ValueSums{5, 4, 3, 2, 0}}, {StoreSum{NoSite, NoArray, 1, 0}, 1, false, &ValueSums{}}},
 		Findings: []Finding{{"race", 1, "f", "a.py", 3, 4, "st", [3]uint32{1, 0, 2}, 8, 9, 10, 11, "y", -2, "m"}, {Site: NoSite}},
+		Held:     []Held{{1, "x", "*i64", 40, 6, 3}, {ID: 2}},
 	}
 	var spelled string
 	for i, flag := range o.Coverage.flags() {
@@ -189,7 +190,8 @@ func TestV2OutputsAreThoseOfTheSchema(t *testing.T) {
 		arrays { id: 1 kind: 2 name: "x" type: "*fp16" element_bytes: 2 written: 9 digest: 7 began: 8 values { hash: 1 bits: 2 tops: 3 specials: 4 placed_zigzag: 9 } }
 		stores { site_plus_one: 3 array_plus_one: 4 count: 4 hash: 5 warps: 6 swaps: true values { hash: 5 bits: 4 tops: 3 specials: 2 } } stores { count: 1 warps: 1 values {} }
 		findings { check: "race" site_plus_one: 2 function: "f" file: "a.py" line: 3 column: 4 instruction: "st" block: [1, 0, 2] warp: 8 lane: 9 lanes: 10
-		count: 11 array: "y" distance_zigzag: 3 message: "m" } findings {}`)
+		count: 11 array: "y" distance_zigzag: 3 message: "m" } findings {}
+		held { id: 1 name: "x" type: "*i64" bytes: 40 digest: 6 addresses: 3 } held { id: 2 }`)
 	if got, err := decodeOutputs(again, 3); err != nil || cmp.Diff(&o, got) != "" {
 		t.Errorf("%v (-want +got):\n%s", err, cmp.Diff(&o, got))
 	}
@@ -198,7 +200,7 @@ func TestV2OutputsAreThoseOfTheSchema(t *testing.T) {
 // coverageNames are the fields of Coverage in the schema: flags, then numbers.
 var coverageNames = []string{
 	"control_flow", "predicates", "store_events", "atomic_events", "load_events", "barrier_events", "rolling", "values", "stores", "arrays", "checks", "races",
-	"global_races", "nan", "stopped", "writers", "store_sites", "more_findings", "rows_dropped", "chunks_dropped", "content_budget", "content_bytes", "in_no_sum",
+	"global_races", "nan", "stopped", "writers", "contents_after", "store_sites", "more_findings", "rows_dropped", "chunks_dropped", "content_budget", "content_bytes", "in_no_sum",
 }
 
 func TestV2SitesNestedTooDeepAreRefused(t *testing.T) {

@@ -219,6 +219,9 @@ def _outputs(outputs: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     stores = plural(len(outputs["stores"]) + outputs["more_stores"], "store")
     if outputs["arrays_known"]:
         text = f"{size:,} bytes of {plural(len(outputs['arrays']), 'array')}, by {stores}"
+    elif outputs["memory"]:
+        held = plural(len(outputs["memory"]), "argument")
+        text = f"sums of {stores}; digests of what the memory of {held} held after the launch"
     else:
         text = f"sums of {stores}; what is in the arrays, nobody looked at"
     if outputs["asked_bytes"]:
