@@ -113,6 +113,13 @@ API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
   case 12: case 82: *value = gpu.registers; break;
   case 13: *value = 1410000; break; /* kHz */
   case 14: *value = 512; break;     /* alignment of textures */
+  case 51: *value = 32; break;      /* of their rows */
+  case 21: case 22: *value = 131072; break; /* textures of 1 and 2 dimensions */
+  case 23: *value = 65536; break;
+  case 24: case 25: case 26: *value = 16384; break; /* of 3 */
+  case 27: case 28: case 42: case 52: *value = 32768; break; /* layered, and cubes */
+  case 29: case 43: *value = 2048; break;
+  case 30: *value = 512; break;
   case 16: *value = gpu.processors; break;
   case 36: *value = 1215000; break;
   case 37: *value = 5120; break;

@@ -53,6 +53,31 @@ struct cudaMemcpy3DParms {
   int kind;
 };
 struct cudaChannelFormatDesc { int x, y, z, w, f; };
+enum { ARRAY_LAYERED = 1, ARRAY_CUBEMAP = 4 };                                              /* flags of arrays */
+enum { RESOURCE_ARRAY, RESOURCE_MIPMAPS, RESOURCE_LINEAR, RESOURCE_PITCHED };               /* cudaResourceType */
+enum { READ_ELEMENT, READ_UNIT };                                                           /* cudaTextureReadMode */
+enum { FILTER_POINT, FILTER_LINEAR };                                                       /* cudaTextureFilterMode */
+struct cudaResourceDesc {
+  int resType;
+  union {
+    struct { cudaArray_t array; } array;
+    struct { void *devPtr; struct cudaChannelFormatDesc desc; size_t sizeInBytes; } linear;
+    struct { void *devPtr; struct cudaChannelFormatDesc desc; size_t width, height, pitchInBytes; } pitch2D;
+    int reserved[32];
+  } res;
+#if CUDART_MAJOR >= 13
+  unsigned flags;
+#endif
+};
+struct cudaTextureDesc {
+  int addressMode[3], filterMode, readMode, sRGB;
+  float borderColor[4];
+  int normalizedCoords;
+  unsigned maxAnisotropy;
+  int mipmapFilterMode;
+  float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+  int disableTrilinearOptimization, seamlessCubemap;
+};
 struct cudaPointerAttributes {
   int type, device;
   void *devicePointer, *hostPointer;
@@ -148,6 +173,8 @@ struct cudaDeviceProp {
 _Static_assert(sizeof(struct cudaDeviceProp) == (CUDART_MAJOR < 13 ? 1032 : 1008), "cudaDeviceProp");
 _Static_assert(sizeof(struct cudaPointerAttributes) == (CUDART_MAJOR < 13 ? 24 : 88), "cudaPointerAttributes");
 _Static_assert(sizeof(struct cudaFuncAttributes) == 144, "cudaFuncAttributes");
+_Static_assert(sizeof(struct cudaResourceDesc) == (CUDART_MAJOR < 13 ? 136 : 144), "cudaResourceDesc");
+_Static_assert(sizeof(struct cudaTextureDesc) == 72, "cudaTextureDesc");
 
 /* What it stands on: the driver API, of which runtime/cudadriver has a definition. */
 typedef struct CUmod_st *CUmodule;

@@ -32,6 +32,19 @@ cudaError_t function_of(CUfunction *into, const void *function);
 /* Where a variable is, by the address of its host twin. */
 cudaError_t variable_of(CUdeviceptr *at, size_t *bytes, const void *host);
 
+/* ---- memory.c ---- */
+
+/* Whether the addresses of a copy are of the kinds that its direction names. Memory that both sides have fits either. */
+cudaError_t directed(const void *to, const void *from, int kind);
+
+/* ---- arrays.c ---- */
+
+struct cudaArray { CUdeviceptr at; struct cudaChannelFormatDesc desc; struct cudaExtent extent; unsigned flags; size_t texel, pitch, slice; };
+/* The bytes of a texel, 0 where there is none of that kind. */
+size_t texel_bytes(const struct cudaChannelFormatDesc *d);
+/* Copies rows of arrays and of memory. */
+cudaError_t copy_rows(const struct cudaMemcpy3DParms *p);
+
 /* ---- device.c ---- */
 
 int attribute(int number); /* of the device; 0 where it has none */

@@ -115,6 +115,9 @@ static cudaError_t properties(struct cudaDeviceProp *p, int device) {
   p->cooperativeLaunch = attribute(95), p->sharedMemPerBlockOptin = (size_t)attribute(97), p->hostRegisterSupported = attribute(99);
   p->maxBlocksPerMultiProcessor = attribute(106), p->persistingL2CacheMaxSize = attribute(108), p->accessPolicyMaxWindowSize = attribute(109);
   p->reservedSharedMemPerBlock = (size_t)attribute(111), p->memoryPoolsSupported = attribute(115), p->clusterLaunch = attribute(120);
+  p->maxTexture1D = p->maxSurface1D = attribute(21), p->maxTextureCubemap = p->maxSurfaceCubemap = attribute(52);
+  for (int i = 0; i < 2; i++) p->maxTexture2D[i] = p->maxSurface2D[i] = attribute(22 + i), p->maxTexture1DLayered[i] = p->maxSurface1DLayered[i] = attribute(42 + i);
+  three(p->maxTexture3D, 24), three(p->maxSurface3D, 24), three(p->maxTexture2DLayered, 27), three(p->maxSurface2DLayered, 27);
 #if CUDART_MAJOR < 13
   p->clockRate = attribute(13), p->deviceOverlap = attribute(15), p->computeMode = attribute(20), p->memoryClockRate = attribute(36), p->singleToDoublePrecisionPerfRatio = attribute(87);
 #endif

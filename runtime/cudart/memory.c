@@ -103,8 +103,7 @@ API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a, const 
   return cudaSuccess;
 }
 
-/* Whether the addresses of a copy are of the kinds that its direction names. Memory that both sides have fits either. */
-static cudaError_t directed(const void *to, const void *from, int kind) {
+cudaError_t directed(const void *to, const void *from, int kind) {
   int t = kind_of(to), f = kind_of(from);
   int to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice, from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   if (kind < 0 || kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
@@ -133,17 +132,6 @@ API cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, s
   (void)stream;
   return copy(to, to_pitch, from, from_pitch, width, height, kind);
 }
-API cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *p) {
-  if (!p || p->srcArray || p->dstArray) return done(p ? cudaErrorNotSupported : cudaErrorInvalidValue);
-  for (size_t z = 0; z < p->extent.depth; z++) {
-    char *to = (char *)p->dstPtr.ptr + p->dstPos.x + p->dstPtr.pitch * (p->dstPos.y + p->dstPtr.ysize * (p->dstPos.z + z));
-    const char *from = (const char *)p->srcPtr.ptr + p->srcPos.x + p->srcPtr.pitch * (p->srcPos.y + p->srcPtr.ysize * (p->srcPos.z + z));
-    cudaError_t code = copy(to, p->dstPtr.pitch, from, p->srcPtr.pitch, p->extent.width, p->extent.height, p->kind);
-    if (code) return code;
-  }
-  return cudaSuccess;
-}
-API cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream) { (void)stream; return cudaMemcpy3D(p); }
 API cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes) {
   return to_device || from_device ? done(cudaErrorInvalidDevice) : cudaMemcpy(to, from, bytes, cudaMemcpyDefault);
 }
@@ -217,11 +205,6 @@ API cudaError_t cudaMemPrefetchAsync_v2(const void *p, size_t bytes) { return cu
 API cudaError_t cudaMemAdvise_v2(const void *p, size_t bytes) { return cudaMemPrefetchAsync(p, bytes); }
 #endif
 
-API struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, int kind) {
-  struct cudaChannelFormatDesc d = {x, y, z, w, kind};
-  return d;
-}
-
 /* ---- pools: there is one, which gives back what is freed at once ---- */
 
 static struct pool { uint64_t attributes[16]; } pool;
@@ -253,8 +236,6 @@ PER_THREAD(cudaMemcpy, _ptds);
 PER_THREAD(cudaMemcpyAsync, _ptsz);
 PER_THREAD(cudaMemcpy2D, _ptds);
 PER_THREAD(cudaMemcpy2DAsync, _ptsz);
-PER_THREAD(cudaMemcpy3D, _ptds);
-PER_THREAD(cudaMemcpy3DAsync, _ptsz);
 PER_THREAD(cudaMemset, _ptds);
 PER_THREAD(cudaMemsetAsync, _ptsz);
 PER_THREAD(cudaMemset2D, _ptds);

@@ -44,17 +44,10 @@ GRAPHS(cudaStreamBeginCapture) GRAPHS(cudaStreamBeginCaptureToGraph) GRAPHS(cuda
 GRAPHS(cudaStreamGetCaptureInfo) GRAPHS(cudaStreamGetCaptureInfo_v2) GRAPHS(cudaStreamGetCaptureInfo_v3) GRAPHS(cudaStreamUpdateCaptureDependencies)
 GRAPHS(cudaStreamUpdateCaptureDependencies_v2) GRAPHS(cudaUserObjectCreate) GRAPHS(cudaUserObjectRelease) GRAPHS(cudaUserObjectRetain)
 
-#define TEXTURES(name) API cudaError_t name(void) { return refused(#name, "arrays, textures and surfaces"); }
-TEXTURES(cudaArrayGetInfo) TEXTURES(cudaArrayGetMemoryRequirements) TEXTURES(cudaArrayGetPlane) TEXTURES(cudaArrayGetSparseProperties)
-TEXTURES(cudaCreateSurfaceObject) TEXTURES(cudaCreateTextureObject) TEXTURES(cudaDestroySurfaceObject)
-TEXTURES(cudaDestroyTextureObject) TEXTURES(cudaDeviceGetTexture1DLinearMaxWidth) TEXTURES(cudaExternalMemoryGetMappedMipmappedArray)
-TEXTURES(cudaFreeArray) TEXTURES(cudaFreeMipmappedArray) TEXTURES(cudaGetChannelDesc) TEXTURES(cudaGetMipmappedArrayLevel)
-TEXTURES(cudaGetSurfaceObjectResourceDesc) TEXTURES(cudaGetTextureObjectResourceDesc) TEXTURES(cudaGetTextureObjectResourceViewDesc)
-TEXTURES(cudaGetTextureObjectTextureDesc) TEXTURES(cudaMalloc3DArray) TEXTURES(cudaMallocArray) TEXTURES(cudaMallocMipmappedArray)
-TEXTURES(cudaMemcpy2DArrayToArray) TEXTURES(cudaMemcpy2DFromArray) TEXTURES(cudaMemcpy2DFromArrayAsync) TEXTURES(cudaMemcpy2DToArray)
-TEXTURES(cudaMemcpy2DToArrayAsync) TEXTURES(cudaMemcpyArrayToArray) TEXTURES(cudaMemcpyFromArray) TEXTURES(cudaMemcpyFromArrayAsync)
-TEXTURES(cudaMemcpyToArray) TEXTURES(cudaMemcpyToArrayAsync) TEXTURES(cudaMipmappedArrayGetMemoryRequirements)
-TEXTURES(cudaMipmappedArrayGetSparseProperties)
+#define MIPMAPS(name) API cudaError_t name(void) { return refused(#name, "arrays of several levels, and none without memory"); }
+MIPMAPS(cudaArrayGetMemoryRequirements) MIPMAPS(cudaArrayGetPlane) MIPMAPS(cudaArrayGetSparseProperties)
+MIPMAPS(cudaExternalMemoryGetMappedMipmappedArray) MIPMAPS(cudaFreeMipmappedArray) MIPMAPS(cudaGetMipmappedArrayLevel)
+MIPMAPS(cudaMallocMipmappedArray) MIPMAPS(cudaMipmappedArrayGetMemoryRequirements) MIPMAPS(cudaMipmappedArrayGetSparseProperties)
 
 #define GRAPHICS(name) API cudaError_t name(void) { return refused(#name, "graphics"); }
 GRAPHICS(cudaEGLStreamConsumerAcquireFrame) GRAPHICS(cudaEGLStreamConsumerConnect) GRAPHICS(cudaEGLStreamConsumerConnectWithFlags)

@@ -107,6 +107,30 @@ def test_a_bug_is_named_by_line(bug, program, tmp_path):
     assert {name for name, _, _ in found} - {check} <= {"uninitialised-shared"}  # a race reads what is not there yet
 
 
+@pytest.mark.parametrize("compiler", compilers.NAMES)
+def test_textures_and_surfaces_are_as_the_guide_says(compiler, program, tmp_path):
+    done = simulate("--json", "--", program(compiler, "textures"), cwd=tmp_path)
+    said = ["integers cannot be filtered: linear filtering not supported for non-float type", "0 wrong"]
+    assert done.stderr.splitlines()[:2] == said
+    document = json.loads(done.stdout)
+    assert document["findings"] == []
+    (planes,) = (one for one in document["kernels"] if one["kernel"] == "planes")
+    assert [one["how"] for one in planes["fidelity"]["approximated"]] == [
+        "a linear filter: weights have 8 bits behind the point, as the programming guide says; "
+        "how a GPU rounds them and the sum is not documented"
+    ]  # of the points nothing is
+
+
+@pytest.mark.parametrize(
+    ("bug", "check", "where"), [("beyond", "out-of-bounds", "surface"), ("gone", "use-after-free", "texture")]
+)
+def test_a_texture_that_is_used_wrongly_is_named_by_line(bug, check, where, program, tmp_path):
+    done = simulate("--json", "--", program("nvcc", "textures"), bug, cwd=tmp_path)
+    (found,) = json.loads(done.stdout)["findings"]
+    assert (found["check"], found["line"]) == (check, line_of("textures", f"// {where}: {bug}"))
+    assert "an illegal memory access was encountered" in done.stderr.splitlines()
+
+
 def test_a_kernel_that_does_not_end_is_refused(program, tmp_path):
     done = simulate("--max-instructions", "50000", "--", program("nvcc", "bugs"), "endless", cwd=tmp_path)
     assert done.returncode == 5
