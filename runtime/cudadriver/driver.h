@@ -17,6 +17,8 @@ char *ask(const char *op, const char *format, ...) __attribute__((format(printf,
 char *ask_text(const char *op, const char *request, size_t n);
 /* Opens the door, once; whether there is a device. */
 int connected(void);
+/* Shows memory of the device at pages of the process; at device 0 memory of its own again. Whether that could be done. */
+int shown_at(void *at, size_t bytes, uint64_t device);
 /* Whether somebody gathers what launches do, and says at the end what was found. */
 int watched(void);
 

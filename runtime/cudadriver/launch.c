@@ -78,8 +78,7 @@ static CUresult launch(struct function *f, const struct shape *s, void **values,
       if (extra[i] == (void *)1) buffer = extra[i + 1];
     size_t at = 0;
     for (int i = 0; buffer && i < f->n; i++) {
-      size_t align = f->parameters[i].bytes;
-      if (align != 1 && align != 2 && align != 4 && align != 8) align = 8;
+      size_t align = f->parameters[i].align;
       at = (at + align - 1) / align * align;
       packed[i] = buffer + at;
       at += f->parameters[i].bytes;

@@ -196,12 +196,14 @@ int cuGetErrorString(int, const char **), cuGetProcAddress_v2(const char *, void
 int cuModuleLoadData(CUmodule *, const void *), cuModuleLoad(CUmodule *, const char *), cuModuleUnload(CUmodule);
 int cuModuleGetFunction(CUfunction *, CUmodule, const char *), cuModuleGetGlobal_v2(CUdeviceptr *, size_t *, CUmodule, const char *);
 int cuFuncGetAttribute(int *, int, CUfunction), cuFuncSetAttribute(CUfunction, int, int), cuFuncGetName(const char **, CUfunction);
+int cuFuncGetParamInfo(CUfunction, size_t, size_t *, size_t *);
 int cuLaunchKernelEx(const CUlaunchConfig *, CUfunction, void **, void **);
 int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *, CUfunction, int, size_t, unsigned);
 int cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemAllocManaged(CUdeviceptr *, size_t, unsigned), cuMemAllocPitch_v2(CUdeviceptr *, size_t *, size_t, size_t, unsigned);
 int cuMemFree_v2(CUdeviceptr), cuMemHostAlloc(void **, size_t, unsigned), cuMemFreeHost(void *), cuMemHostGetDevicePointer_v2(CUdeviceptr *, void *, unsigned);
-int cuMemHostRegister_v2(void *, size_t, unsigned), cuMemGetInfo_v2(size_t *, size_t *), cuMemGetAddressRange_v2(CUdeviceptr *, size_t *, CUdeviceptr);
-int cuMemcpy(CUdeviceptr, CUdeviceptr, size_t), cuMemsetD8_v2(CUdeviceptr, unsigned char, size_t), cuPointerGetAttribute(void *, int, CUdeviceptr);
+int cuMemHostRegister_v2(void *, size_t, unsigned), cuMemHostUnregister(void *), cuMemGetInfo_v2(size_t *, size_t *), cuMemGetAddressRange_v2(CUdeviceptr *, size_t *, CUdeviceptr);
+int cuMemcpy(CUdeviceptr, CUdeviceptr, size_t), cuPointerGetAttribute(void *, int, CUdeviceptr), cuMemsetD8_v2(CUdeviceptr, unsigned char, size_t);
+int cuMemsetD16_v2(CUdeviceptr, unsigned short, size_t), cuMemsetD32_v2(CUdeviceptr, unsigned, size_t);
 int cuStreamCreateWithPriority(cudaStream_t *, unsigned, int), cuStreamDestroy_v2(cudaStream_t), cuStreamSynchronize(cudaStream_t), cuStreamQuery(cudaStream_t);
 int cuStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned), cuStreamGetFlags(cudaStream_t, unsigned *), cuStreamGetPriority(cudaStream_t, int *);
 int cuStreamAddCallback(cudaStream_t, void (*)(cudaStream_t, int, void *), void *, unsigned), cuLaunchHostFunc(cudaStream_t, void (*)(void *), void *);

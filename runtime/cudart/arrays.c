@@ -95,7 +95,7 @@ cudaError_t copy_rows(const struct cudaMemcpy3DParms *p) {
 }
 
 API cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *p) { return p ? copy_rows(p) : done(cudaErrorInvalidValue); }
-API cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream) { (void)stream; return cudaMemcpy3D(p); }
+API cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream) { return p ? enqueue_copy(stream, p) : done(cudaErrorInvalidValue); }
 
 static struct cudaPitchedPtr pitched(const void *p, size_t pitch, size_t rows) {
   struct cudaPitchedPtr made = {(void *)(uintptr_t)p, pitch, pitch, rows};

@@ -36,6 +36,10 @@ cudaError_t variable_of(CUdeviceptr *at, size_t *bytes, const void *host);
 
 /* Whether the addresses of a copy are of the kinds that its direction names. Memory that both sides have fits either. */
 cudaError_t directed(const void *to, const void *from, int kind);
+/* The kind of memory at an address; memory of the process itself is unregistered. */
+int kind_of(const void *p);
+/* Where bytes of a variable of the program are on the device. */
+cudaError_t symbol_at(char **at, const void *symbol, size_t bytes, size_t offset);
 
 /* ---- arrays.c ---- */
 
@@ -44,6 +48,17 @@ struct cudaArray { CUdeviceptr at; struct cudaChannelFormatDesc desc; struct cud
 size_t texel_bytes(const struct cudaChannelFormatDesc *d);
 /* Copies rows of arrays and of memory. */
 cudaError_t copy_rows(const struct cudaMemcpy3DParms *p);
+
+/* ---- work.c, graphs.c ---- */
+
+/* A copy of bytes from address to address. */
+struct cudaMemcpy3DParms row_of(void *to, const void *from, size_t bytes, int kind);
+/* A copy in a stream, which may be captured into a graph. */
+cudaError_t enqueue_copy(cudaStream_t stream, const struct cudaMemcpy3DParms *p);
+/* Whether a stream is captured, and what was asked of it has become a part of the graph. */
+int captured_event(cudaEvent_t event, cudaStream_t stream);
+int captured_wait(cudaStream_t stream, cudaEvent_t event);
+int captured_allocation(void **into, size_t bytes, cudaStream_t stream, cudaError_t *code);
 
 /* ---- device.c ---- */
 

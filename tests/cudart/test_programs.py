@@ -108,6 +108,26 @@ def test_a_bug_is_named_by_line(bug, program, tmp_path):
 
 
 @pytest.mark.parametrize("compiler", compilers.NAMES)
+def test_graphs_do_what_was_captured_or_described(compiler, program, tmp_path):
+    done = simulate("--json", "--", program(compiler, "graphs"), cwd=tmp_path)
+    assert [line for line in done.stderr.splitlines() if not line.startswith("prlx: cudaHostRegister: ")] == [
+        "captured 4 nodes, the second stream joined, 0 calls before",
+        "launched thrice: back[5] 21, 3 calls",
+        "by hand: back[0] 1231",
+        "with another parameter: back[0] 236",
+        "with another variable: back[0] 239",
+        "shares: 1200 bytes, 256 threads; best blocks of 256, 3 of 40000 bytes more",
+        "a larger block: too many resources requested for launch",
+        "a kernel wrote 63 and 0 into it; again: part or all of the requested memory range is already mapped",
+        "and it is the program's again: 9 1",
+        "after the grid's barrier 1 and 1; too many blocks: too many blocks in cooperative launch",
+    ]
+    document = json.loads(done.stdout)
+    assert document["findings"] == []
+    assert {one["kernel"]: one["launches"] for one in document["kernels"]} == {"add": 9, "shares": 1, "together": 1}
+
+
+@pytest.mark.parametrize("compiler", compilers.NAMES)
 def test_textures_and_surfaces_are_as_the_guide_says(compiler, program, tmp_path):
     done = simulate("--json", "--", program(compiler, "textures"), cwd=tmp_path)
     said = ["integers cannot be filtered: linear filtering not supported for non-float type", "0 wrong"]
