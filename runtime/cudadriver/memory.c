@@ -56,9 +56,10 @@ static CUresult allocate(uint64_t *at, size_t bytes, int kind, size_t alignment)
     if (!moved) return CUDA_ERROR_OUT_OF_MEMORY;
     list = moved, room = more;
   }
-  list[count++] = (struct allocation){top, bytes, kind, 1};
+  list[count++] = (struct allocation){top, bytes, kind, 1, 0, watched() ? caller() : (struct place){{NULL}}};
   *at = top;
   top = (top + bytes + gap + aligned - 1) / aligned * aligned;
+  if (kind == PINNED) top = (top + page - 1) / page * page; /* its pages are its own */
   live_bytes += bytes;
   return CUDA_SUCCESS;
 }
@@ -261,3 +262,23 @@ static CUresult fill(uint64_t at, uint32_t value, int width, size_t n) {
 FILL(D8, unsigned char, 1)
 FILL(D16, unsigned short, 2)
 FILL(D32, unsigned, 4)
+
+API void prlx_cuda_keep(CUdeviceptr at) {
+  HOLD;
+  struct allocation *a = allocation_at(at);
+  if (a) a->kept = 1;
+}
+
+/* What is there when the program ends was not given back; whether that is a finding the run knows. */
+__attribute__((destructor)) static void end(void) {
+  enum { most = 100 };
+  int told_of = 0;
+  if (!watched() || !connected()) return;
+  for (size_t i = 0; i < count && told_of < most; i++) {
+    char text[100];
+    if (!list[i].live || list[i].kept) continue;
+    snprintf(text, sizeof text, "allocation %zu (%zu bytes) was not freed when the program ended", i, list[i].bytes);
+    prlx_cuda_note("leak", list[i].kind == PINNED ? "cudaMallocHost" : "cudaMalloc", text, &list[i].where);
+    told_of++;
+  }
+}

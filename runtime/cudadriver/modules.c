@@ -146,6 +146,7 @@ API CUresult cuModuleGetGlobal_v2(CUdeviceptr *at, size_t *bytes, CUmodule m, co
       free(v);
       return code;
     }
+    prlx_cuda_keep(v->at);
     v->next = m->variables, m->variables = v;
   }
   if (at) *at = v->at;

@@ -39,7 +39,7 @@ API cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelForm
 API cudaError_t cudaFreeArray(cudaArray_t a) {
   cudaError_t code = ready();
   if (code || !a) return code;
-  if ((code = cuMemFree_v2(a->at))) tell("cudaFreeArray", code); /* what describes it stays: a second call says that it was freed */
+  if ((code = cuMemFree_v2(a->at))) wrong("bad-free", "cudaFreeArray"); /* what describes it stays: a second call says that it was freed */
   return done(code);
 }
 API cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExtent *extent, unsigned *flags, cudaArray_t a) {
@@ -81,6 +81,7 @@ cudaError_t copy_rows(const struct cudaMemcpy3DParms *p) {
   if (p->srcArray) e.width *= p->srcArray->texel; /* with an array the extent counts texels */
   else if (p->dstArray) e.width *= p->dstArray->texel;
   cudaError_t code = ready();
+  waited();
   if (code || e.width == 0 || e.height == 0 || e.depth == 0) return code;
   code = side_of(&to, p->dstArray, &p->dstPtr, &p->dstPos, &e);
   if (!code) code = side_of(&from, p->srcArray, &p->srcPtr, &p->srcPos, &e);

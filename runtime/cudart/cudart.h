@@ -21,6 +21,18 @@ int watched(void);
 /* Says on standard error why something is refused, with what the driver knows of it. */
 void tell(const char *what, int code);
 
+/* ---- findings.c ---- */
+
+/* Notes a finding: what the driver has just refused in a call of the program. */
+void wrong(const char *check, const char *call);
+struct place { void *at[3]; };
+void prlx_cuda_note(const char *check, const char *call, const char *message, const struct place *where); /* of the driver */
+void prlx_cuda_keep(CUdeviceptr at);                                                            /* likewise */
+/* The program has begun a copy that it has to wait for before it uses the target. */
+void not_waited(const struct cudaMemcpy3DParms *p);
+/* It waits for something: what it uses from here on may be there. */
+void waited(void);
+
 /* ---- register.c ---- */
 
 struct binary { const void *image; CUmodule module; int refused; }; /* refused: why it cannot be loaded */

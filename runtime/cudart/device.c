@@ -36,9 +36,10 @@ API cudaError_t cudaGetDeviceFlags(unsigned *flags) {
 }
 API cudaError_t cudaDeviceSynchronize(void) {
   cudaError_t code = ready();
+  waited();
   return code ? code : done(cuCtxSynchronize());
 }
-API cudaError_t cudaDeviceReset(void) { return ready(); }
+API cudaError_t cudaDeviceReset(void) { waited(); return ready(); }
 API cudaError_t cudaDriverGetVersion(int *version) { return done(cuDriverGetVersion(version)); }
 API cudaError_t cudaRuntimeGetVersion(int *version) {
   if (!version) return done(cudaErrorInvalidValue);

@@ -304,6 +304,7 @@ static cudaError_t last_for_ever(void **into, size_t bytes) {
   cudaError_t code = cuMemAlloc_v2(&at, bytes);
   void *more = code ? NULL : realloc(lasting, (lasting_count + 1) * sizeof *lasting);
   if (!more) return done(code ? code : cudaErrorMemoryAllocation);
+  prlx_cuda_keep(at);
   lasting = more, lasting[lasting_count].at = (char *)(uintptr_t)at, lasting[lasting_count++].bytes = bytes;
   *into = (void *)(uintptr_t)at;
   return cudaSuccess;

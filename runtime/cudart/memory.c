@@ -59,16 +59,21 @@ API cudaError_t cudaFree(void *p) {
   cudaError_t code = ready();
   if (code) return code;
   if (p && of_graph(p)) return cudaSuccess; /* a graph that is launched again has it again */
-  if (p && kind_of(p) == cudaMemoryTypeHost) code = cudaErrorInvalidValue;
-  else code = cuMemFree_v2(address(p));
-  if (code) tell("cudaFree", code);
+  if (p && kind_of(p) == cudaMemoryTypeHost) {
+    prlx_cuda_note("bad-free", "cudaFree", "memory of cudaMallocHost is freed by cudaFreeHost", NULL);
+    return done(cudaErrorInvalidValue);
+  }
+  code = cuMemFree_v2(address(p));
+  waited();
+  if (code) wrong("bad-free", "cudaFree");
   return done(code);
 }
 API cudaError_t cudaFreeAsync(void *p, cudaStream_t stream) { (void)stream; return cudaFree(p); }
 API cudaError_t cudaFreeHost(void *p) {
   cudaError_t code = ready();
   if (code || !p) return code;
-  if ((code = cuMemFreeHost(p))) tell("cudaFreeHost", code);
+  waited();
+  if ((code = cuMemFreeHost(p))) wrong("bad-free", "cudaFreeHost");
   return done(code);
 }
 API cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags) {

@@ -13,17 +13,23 @@ API cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreate
     cudaError_t code = ready(); \
     return code ? code : done(driver(__VA_ARGS__)); \
   }
-PASSED(cudaStreamDestroy, cuStreamDestroy_v2, (cudaStream_t stream), stream)
-PASSED(cudaStreamSynchronize, cuStreamSynchronize, (cudaStream_t stream), stream)
-PASSED(cudaStreamQuery, cuStreamQuery, (cudaStream_t stream), stream)
+#define WAITS(name, driver, parameters, ...) \
+  API cudaError_t name parameters { \
+    cudaError_t code = ready(); \
+    waited(); \
+    return code ? code : done(driver(__VA_ARGS__)); \
+  }
+WAITS(cudaStreamDestroy, cuStreamDestroy_v2, (cudaStream_t stream), stream)
+WAITS(cudaStreamSynchronize, cuStreamSynchronize, (cudaStream_t stream), stream)
+WAITS(cudaStreamQuery, cuStreamQuery, (cudaStream_t stream), stream)
 PASSED(cudaStreamGetFlags, cuStreamGetFlags, (cudaStream_t stream, unsigned *flags), stream, flags)
 PASSED(cudaStreamGetPriority, cuStreamGetPriority, (cudaStream_t stream, int *priority), stream, priority)
-PASSED(cudaStreamAddCallback, cuStreamAddCallback, (cudaStream_t stream, void (*call)(cudaStream_t, cudaError_t, void *), void *data, unsigned flags), stream, call, data, flags)
+WAITS(cudaStreamAddCallback, cuStreamAddCallback, (cudaStream_t stream, void (*call)(cudaStream_t, cudaError_t, void *), void *data, unsigned flags), stream, call, data, flags)
 PASSED(cudaEventCreateWithFlags, cuEventCreate, (cudaEvent_t *event, unsigned flags), event, flags)
 PASSED(cudaEventDestroy, cuEventDestroy_v2, (cudaEvent_t event), event)
-PASSED(cudaEventSynchronize, cuEventSynchronize, (cudaEvent_t event), event)
-PASSED(cudaEventQuery, cuEventQuery, (cudaEvent_t event), event)
-PASSED(cudaEventElapsedTime, cuEventElapsedTime, (float *ms, cudaEvent_t from, cudaEvent_t to), ms, from, to)
+WAITS(cudaEventSynchronize, cuEventSynchronize, (cudaEvent_t event), event)
+WAITS(cudaEventQuery, cuEventQuery, (cudaEvent_t event), event)
+WAITS(cudaEventElapsedTime, cuEventElapsedTime, (float *ms, cudaEvent_t from, cudaEvent_t to), ms, from, to)
 API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   cudaError_t code = ready();
   if (code || captured_wait(stream, event)) return code;

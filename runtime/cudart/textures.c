@@ -57,6 +57,7 @@ static cudaError_t add(uint64_t *handle, const struct descriptor *d, const struc
     free(o);
     return done(code);
   }
+  prlx_cuda_keep(at); /* what it describes is told */
   memcpy((void *)(uintptr_t)at, d, sizeof *d);
   o->at = at, o->resource = *r, o->next = objects;
   if (t) o->texture = *t;
@@ -101,7 +102,7 @@ static cudaError_t destroyed(const char *name, uint64_t handle) {
   if (code || !handle) return code;
   while (*at && (*at)->at != handle) at = &(*at)->next;
   if (!*at) {
-    tell(name, cudaErrorInvalidValue);
+    prlx_cuda_note("bad-free", name, "the object is none, or was destroyed before", NULL);
     return done(cudaErrorInvalidValue);
   }
   struct object *o = *at;

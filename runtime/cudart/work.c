@@ -10,6 +10,7 @@ struct cudaMemcpy3DParms row_of(void *to, const void *from, size_t bytes, int ki
 
 cudaError_t fill_rows(const struct cudaMemsetParams *p) {
   cudaError_t code = ready();
+  waited();
   if (code || p->width == 0 || p->height == 0) return code;
   if (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4) return done(cudaErrorInvalidValue);
   if (kind_of(p->dst) == cudaMemoryTypeUnregistered) return done(cudaErrorInvalidValue); /* the program's own memory is not the device's */
@@ -30,7 +31,7 @@ cudaError_t perform(const struct work *w, cudaStream_t stream) {
   case NODE_KERNEL: return launch_now(&c, k->func, k->kernelParams);
   case NODE_COPY: return copy_rows(&w->copy);
   case NODE_FILL: return fill_rows(&w->fill);
-  case NODE_HOST: return done(cuLaunchHostFunc(stream, w->host.fn, w->host.userData));
+  case NODE_HOST: waited(); return done(cuLaunchHostFunc(stream, w->host.fn, w->host.userData));
   case NODE_RECORD: return done(cuEventRecord(w->event, stream));
   case NODE_WAIT: return done(cuStreamWaitEvent(stream, w->event, 0));
   }
@@ -39,5 +40,9 @@ cudaError_t perform(const struct work *w, cudaStream_t stream) {
 
 cudaError_t enqueue_copy(cudaStream_t stream, const struct cudaMemcpy3DParms *p) {
   struct work w = {.type = NODE_COPY, .copy = *p};
-  return enqueue(stream, &w);
+  int captured = 0;
+  cudaStreamIsCapturing(stream, &captured);
+  cudaError_t code = enqueue(stream, &w);
+  if (!code && !captured) not_waited(p);
+  return code;
 }

@@ -43,6 +43,7 @@ cudaError_t enqueue(cudaStream_t stream, const struct work *w);
 cudaError_t perform(const struct work *w, cudaStream_t stream);
 cudaError_t launch_now(const cudaLaunchConfig_t *c, const void *function, void **values);
 cudaError_t fill_rows(const struct cudaMemsetParams *p);
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, int *status);
 /* Whether memory is that of a graph, which lasts as long as the process. */
 int of_graph(const void *p);
 

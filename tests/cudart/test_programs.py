@@ -73,7 +73,7 @@ def test_the_runtime_does_what_its_documentation_says(compiler, program, tmp_pat
     if compiler == "clang":  # it knows no managed variables
         expected.remove("a managed variable: 115")
     assert done.stdout.splitlines() == expected
-    assert "prlx: cudaFree: " in done.stderr
+    assert "bad-free" in done.stderr
     assert "it was freed before" in done.stderr
     assert "out-of-bounds at " in done.stderr
 
@@ -149,6 +149,41 @@ def test_a_texture_that_is_used_wrongly_is_named_by_line(bug, check, where, prog
     (found,) = json.loads(done.stdout)["findings"]
     assert (found["check"], found["line"]) == (check, line_of("textures", f"// {where}: {bug}"))
     assert "an illegal memory access was encountered" in done.stderr.splitlines()
+
+
+MISUSES = {
+    "twice": ("bad-free", "it was freed before"),
+    "inside": ("bad-free", "no allocation begins there"),
+    "stack": ("bad-free", "no allocation begins there"),
+    "pinned": ("bad-free", "is freed by cudaFreeHost"),
+    "array": ("bad-free", "it was freed before"),
+    "unwaited": ("unwaited-copy", "that it has not waited for"),
+    "leak": ("leak", "(100 bytes) was not freed when the program ended"),
+}
+
+
+@pytest.mark.parametrize("misuse", MISUSES)
+def test_a_misuse_of_the_runtime_is_named_by_line(misuse, program, tmp_path):
+    done = simulate("--leaks", "--json", "--", program("nvcc", "misuse", "-g"), misuse, cwd=tmp_path)
+    check, said = MISUSES[misuse]
+    document = json.loads(done.stdout)
+    (found,) = document["findings"]
+    assert (found["check"], said in found["message"]) == (check, True), found
+    if shutil.which("addr2line"):
+        assert (Path(found["file"]).name, found["line"]) == ("misuse.cu", line_of("misuse", f"// misuse: {misuse}"))
+    assert done.returncode == 1
+    if misuse == "unwaited":
+        assert "sum 448" in done.stderr  # it goes on as on a GPU that was quick
+
+
+def test_a_program_that_waits_and_frees_has_no_finding(program, tmp_path):
+    done = simulate("--leaks", "--", program("nvcc", "misuse"), "waited", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "sum 1792\n"
+    assert simulate("--", program("nvcc", "misuse"), "leak", cwd=tmp_path).returncode == 0  # only --leaks asks
+    done = simulate("--leaks", "--", program("nvcc", "misuse"), "leak", cwd=tmp_path)
+    assert "leak at " in done.stderr
+    assert "launch 0, the program" in done.stderr
 
 
 def test_a_kernel_that_does_not_end_is_refused(program, tmp_path):

@@ -21,7 +21,7 @@ var geometries = map[string]texture.Geometry{
 // place reads the handle of a texture and where in it an access is: a layer, then coordinates, which may be followed by fillers.
 func (b *binder) place(f *bound, in *ptx.Inst, o *ptx.Operand, t *code.Texture) ([]code.Register, error) {
 	if o.Kind != ptx.Address || o.Reg < 0 || o.Offset != 0 || len(o.Elems) != 1 {
-		return nil, b.unknown(in, "a texture or a surface that is no object in a register, with coordinates")
+		return nil, b.unknown(in, "needs a texture or surface object in a register, with coordinates")
 	}
 	handle, err := b.register(f, in, o)
 	if err != nil {

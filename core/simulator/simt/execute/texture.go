@@ -82,7 +82,7 @@ func (b *Block) textureOf(w *Warp, at int32, lanes uint32, handle uint64) *bound
 	if fault == nil {
 		d, ok := texture.Read(bytes)
 		if !ok {
-			b.report(checkTexture, w, at, lanes, fmt.Sprintf("the object 0x%x is no texture or surface: it points to other memory", handle))
+			b.report(checkTexture, w, at, lanes, fmt.Sprintf("the object 0x%x points to memory that describes neither a texture nor a surface", handle))
 			return nil
 		}
 		var texels []byte

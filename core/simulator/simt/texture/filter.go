@@ -10,7 +10,7 @@ func (d *Descriptor) between(x float32, n int) (i int64, weight float32) {
 	x = d.scaled(x, n) - 0.5
 	i = floor(x)
 	part := float64(x) - float64(i)
-	if !(part >= 0 && part < 1) { // no number, or far away
+	if !(part >= 0 && part < 1) { // NaN, or far away
 		return i, 0
 	}
 	step := math.Floor(part*weightSteps + 0.5)

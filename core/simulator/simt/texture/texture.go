@@ -159,7 +159,7 @@ func (d *Descriptor) scaled(x float32, n int) float32 {
 	return x * float32(d.Extent[n])
 }
 
-// floor is the texel in which a coordinate lies; of what is no number the first, and nothing is far away.
+// floor is the texel in which a coordinate lies: of NaN the first, and nothing is far away.
 func floor(x float32) int64 {
 	const far = 1 << 40
 	f := math.Floor(float64(x))
