@@ -68,6 +68,9 @@ func (c *Core) serveDevice(j *job.Job, r *serveDeviceRequest) (*serveDeviceDocum
 	doc := &serveDeviceDocument{}
 	err = device.Serve(pipe, func(op string, request []byte) []byte {
 		doc.Requests++
+		if op == "run_note" && r.Run != nil {
+			return r.Run.note(request)
+		}
 		if _, ours := inner.machineOperations(op); !ours && !slices.Contains(served, op) || op == "serve_device" {
 			return reply(nil, fault.Usagef("there is no operation %q of a device", op))
 		}

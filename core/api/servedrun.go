@@ -23,6 +23,7 @@ type servedRun struct {
 	Most    int                        `json:"most"`    // launches of each kernel that are executed, the others are passed over; 0: all
 
 	launches map[string]int
+	last     uint64 // launch of this device
 }
 
 // servedLaunch is a line of a journal.
@@ -30,8 +31,8 @@ type servedLaunch struct {
 	Launch   uint64          `json:"launch"` // its number in the run
 	Process  int             `json:"process"`
 	Kernel   string          `json:"kernel"`
-	Outcome  string          `json:"outcome"`  // "executed", "refused" or "passed over"
-	Document json.RawMessage `json:"document"` // prlx.simulation/1 of one that was executed, the error of one that was refused
+	Outcome  string          `json:"outcome"`  // "executed", "refused", "passed over"; "noted": it is no launch
+	Document json.RawMessage `json:"document"` // prlx.simulation/1 of one that was executed, the error of one that was refused, what was noted
 }
 
 var unsafeInNames = lazyregexp.New(`[^A-Za-z0-9_.-]+`)
@@ -64,6 +65,7 @@ func (s *servedRun) told(request []byte, call func(request []byte) []byte) ([]by
 	if row.Launch, err = s.number(); err != nil {
 		return nil, err
 	}
+	s.last = row.Launch
 	if s.passedOver(row.Kernel) {
 		row.Outcome, row.Document = "passed over", json.RawMessage("null")
 		return append([]byte{replyDocument}, `{"findings":[],"instructions":0,"output":""}`...), s.write(&row)
@@ -89,6 +91,18 @@ func (s *servedRun) told(request []byte, call func(request []byte) []byte) ([]by
 		row.Outcome = "refused"
 	}
 	return done, s.write(&row)
+}
+
+// note writes down what the program itself did wrong, which its runtime has found.
+func (s *servedRun) note(request []byte) []byte {
+	var asked json.RawMessage
+	if err := json.Unmarshal(request, &asked); err != nil {
+		return reply(nil, fault.Usagef("a note is not JSON: %v", err))
+	}
+	if err := s.write(&servedLaunch{Launch: s.last, Process: os.Getppid(), Outcome: "noted", Document: asked}); err != nil {
+		return reply(nil, err)
+	}
+	return append([]byte{replyDocument}, "{}"...)
 }
 
 // passedOver counts a launch of a kernel, and says whether enough of them were executed.

@@ -68,6 +68,8 @@ type kernelSignature struct {
 	Params  []declaredParam `json:"params"`
 	Block   [3]uint32       `json:"block"`   // .reqntid, zeros: none
 	Threads [3]uint32       `json:"threads"` // .maxntid, zeros: none
+	Shared  uint64          `json:"shared"`  // bytes of static shared memory
+	Local   uint64          `json:"local"`   // bytes of local memory of a thread
 }
 
 // declaredParam is one .param.
@@ -75,6 +77,7 @@ type declaredParam struct {
 	Name    string `json:"name"`
 	Type    string `json:"type"` // "u64", "f32", "b8"
 	Bytes   uint64 `json:"bytes"`
+	Align   uint32 `json:"align"`
 	Pointer bool   `json:"pointer"` // declared to be one; older compilers do not say so
 }
 
@@ -114,10 +117,10 @@ func signatures(j *job.Job, r *simulateLoadRequest) ([]kernelSignature, error) {
 		if !f.Entry || f.Extern {
 			continue
 		}
-		s := kernelSignature{Params: []declaredParam{}, Block: f.ReqNTID, Threads: f.MaxNTID}
+		s := kernelSignature{Params: []declaredParam{}, Block: f.ReqNTID, Threads: f.MaxNTID, Shared: m.StaticBytes(f, ptx.Shared), Local: m.StaticBytes(f, ptx.Local)}
 		for i := range f.Params {
 			p := &f.Params[i]
-			s.Params = append(s.Params, declaredParam{Name: p.Name, Type: p.Type.String(), Bytes: p.Bytes, Pointer: p.Pointer})
+			s.Params = append(s.Params, declaredParam{Name: p.Name, Type: p.Type.String(), Bytes: p.Bytes, Align: max(p.Align, 1), Pointer: p.Pointer})
 		}
 		list = append(list, s)
 	}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,6 +60,7 @@ def simulate(
     target: Target | None,
     *,
     most: int = 0,
+    leaks: bool = False,
     stdout: int | None = None,
 ) -> Ran:
     """Run a program on the simulator.
@@ -74,6 +77,8 @@ def simulate(
         The directory that they are recorded to; None for nothing.
     most
         Launches of each kernel that are executed in each process; the others do nothing. 0: all.
+    leaks
+        Whether memory that is there when a process ends is a finding.
     stdout
         A descriptor that takes the place of its standard output.
     """
@@ -83,7 +88,7 @@ def simulate(
         told.write_text(json.dumps(_run(Path(folder), options, target, most)))
         status = run_program(command, run=told, stdout=stdout)
         for row in _journal(Path(folder)):
-            recorded += _add(seen, row, target)
+            recorded += _add(seen, row, target, leaks)
     if target is not None:
         target.close(partial=status != 0)
     return Ran(status, seen, recorded)
@@ -111,8 +116,12 @@ def _journal(folder: Path) -> Iterator[Mapping[str, Any]]:
     return iter(sorted(rows, key=lambda row: row["launch"]))
 
 
-def _add(seen: Run, row: Mapping[str, Any], target: Target | None) -> bool:
+def _add(seen: Run, row: Mapping[str, Any], target: Target | None, leaks: bool) -> bool:
     """Add a launch; whether it was recorded."""
+    if row["outcome"] == "noted":
+        if leaks or row["document"]["check"] != "leak":
+            seen.note({**row["document"], **_line(row["document"])})
+        return False
     if row["outcome"] == "refused":
         error = row["document"]
         hint = f" ({error['hint']})" if error.get("hint") else ""
@@ -128,3 +137,19 @@ def _add(seen: Run, row: Mapping[str, Any], target: Target | None) -> bool:
     made = row_of(simulation)
     target.launches.append({"launch": row["launch"], **made, "file": Path(made["file"]).name})
     return True
+
+
+def _line(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Where a program did something: file and line, where it has them and binutils are there; else its function."""
+    tool = shutil.which("addr2line")
+    for place in found["places"] if tool is not None else ():
+        words = [tool, "-e", place["object"], hex(place["offset"])]
+        said = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
+        file, _, line = said.split(" (discriminator")[0].rpartition(":")
+        if line.isdigit() and line != "0" and Path(file).name not in _HEADERS:
+            return {"file": file, "line": int(line)}
+    names = [place["function"] or Path(place["object"]).name for place in found["places"][-1:]]
+    return {"message": f"{found['message']} (in {names[0]})"} if names else {}
+
+
+_HEADERS = frozenset({"cuda_runtime.h"})  # of which functions are called that have no others behind them

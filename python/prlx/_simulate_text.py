@@ -167,7 +167,8 @@ def _findings(document: Mapping[str, Any], look: Look) -> Iterator[str]:
         more = f"; {format_count(times)} times in all" if times > 1 else ""
         if len(rows) > 1:
             more += f", in {plural(len(rows), 'instruction')} of this line"
-        yield f"  launch {rows[0]['launch']}, {finding.who}{more}"
+        who = finding.who if rows[0]["instruction"] else "the program"
+        yield f"  launch {rows[0]['launch']}, {who}{more}"
         if finding.origin is not None and finding.origin.text:
             yield from wrapped("  computes ", clean(finding.origin.text), look)
     if document["more_findings"]:

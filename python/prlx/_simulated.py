@@ -124,6 +124,13 @@ class Run:
         self._open.update({(each["what"], each["why"]): None for each in document["conclusion"]["missing"]})
         self._launches += 1
 
+    def note(self, found: Mapping[str, Any]) -> None:
+        """Count what the program itself did wrong: a finding in a call of the runtime, which no warp made."""
+        place = {name: found[name] for name in ("file", "line") if name in found}
+        nobody = {"instruction": "", "block": [0, 0, 0], "warp": 0, "lane": 0, "lanes": [], "where": []}
+        row = {"check": found["check"], "message": found["message"], "kernel": found["call"], "count": 1}
+        self._find({**row, **place, **nobody}, max(self._launches - 1, 0))
+
     def refuse(self, kernel: str, message: str) -> None:
         """Count a launch that the simulator did not execute."""
         self._refused[kernel, message] = self._refused.get((kernel, message), 0) + 1

@@ -1,6 +1,6 @@
 /* Devices and contexts: there is one device, and one context of it, which any number of threads have as theirs. */
 #define _GNU_SOURCE
-#include "driver.h"
+#include "modules.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +113,13 @@ API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
   case 12: case 82: *value = gpu.registers; break;
   case 13: *value = 1410000; break; /* kHz */
   case 14: *value = 512; break;     /* alignment of textures */
+  case 51: *value = 32; break;      /* of their rows */
+  case 21: case 22: *value = 131072; break; /* textures of 1 and 2 dimensions */
+  case 23: *value = 65536; break;
+  case 24: case 25: case 26: *value = 16384; break; /* of 3 */
+  case 27: case 28: case 42: case 52: *value = 32768; break; /* layered, and cubes */
+  case 29: case 43: *value = 2048; break;
+  case 30: *value = 512; break;
   case 16: *value = gpu.processors; break;
   case 36: *value = 1215000; break;
   case 37: *value = 5120; break;
@@ -123,7 +130,7 @@ API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
   case 97: *value = (int)gpu.shared; break;
   case 106: *value = gpu.blocks_at_once; break;
   case 111: *value = (int)gpu.reserved; break;
-  case 15: case 19: case 31: case 40: case 41: case 78: case 79: case 80: case 83: case 88: case 89: case 95: case 102: case 115: *value = attribute != 88; break; /* overlap, pinned memory seen, kernels at once, unified addresses, managed memory, pools */
+  case 15: case 19: case 31: case 40: case 41: case 78: case 79: case 80: case 83: case 88: case 89: case 95: case 99: case 102: case 115: *value = attribute != 88; break; /* overlap, pinned memory seen, kernels at once, unified addresses, managed memory, pools */
   default: *value = 0;
   }
   return CUDA_SUCCESS;
@@ -234,16 +241,37 @@ API CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
 }
 API CUresult cuCtxSetCacheConfig(int config) { (void)config; return CUDA_SUCCESS; }
 
-/* Occupancy by threads and blocks alone: registers are nobody's here. */
+/* Occupancy by threads, blocks and shared memory: registers are nobody's here. */
 API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction function, int threads, size_t shared, unsigned f) {
   (void)f;
   HOLD;
   if (!blocks || !function || threads <= 0 || !facts()) return CUDA_ERROR_INVALID_VALUE;
   int n = gpu.threads_at_once / threads;
-  if (shared > 0 && (long long)(gpu.shared / (long long)shared) < n) n = (int)(gpu.shared / (long long)shared);
+  shared += (size_t)function->shared;
+  if (shared > 0) shared += (size_t)gpu.reserved;
+  if (shared > 0 && (gpu.shared + gpu.reserved) / (long long)shared < n) n = (int)((gpu.shared + gpu.reserved) / (long long)shared);
+  if (threads > function->threads) n = 0;
   *blocks = n > gpu.blocks_at_once ? gpu.blocks_at_once : n;
   return CUDA_SUCCESS;
 }
 API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads, size_t shared) {
   return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, 0);
+}
+
+/* The largest block of which most threads are on a multiprocessor at once. */
+API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunction function, size_t (*shared_of)(int), size_t shared, int limit, unsigned f) {
+  HOLD;
+  if (!grid || !block || !function || !facts()) return CUDA_ERROR_INVALID_VALUE;
+  int most = function->threads < gpu.threads ? function->threads : gpu.threads, best = 0;
+  if (limit > 0 && limit < most) most = limit;
+  for (int threads = (most + gpu.warp - 1) / gpu.warp * gpu.warp; threads > 0; threads -= gpu.warp) {
+    int n = threads < most ? threads : most, blocks;
+    CUresult code = cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, function, n, shared_of ? shared_of(n) : shared, f);
+    if (code) return code;
+    if (blocks * n > best) best = blocks * n, *block = n, *grid = blocks * gpu.processors;
+  }
+  return best ? CUDA_SUCCESS : failed(CUDA_ERROR_INVALID_VALUE, "%s fits no multiprocessor", function->name);
+}
+API CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction function, size_t (*shared_of)(int), size_t shared, int limit) {
+  return cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, function, shared_of, shared, limit, 0);
 }

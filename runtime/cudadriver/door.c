@@ -26,7 +26,7 @@ typedef int64_t (*call_fn)(const char *op, const void *request, int64_t n, void 
 typedef int64_t (*fetch_fn)(int64_t number, void *out, int64_t n);
 static call_fn call;
 static fetch_fn fetch;
-static int pipe_fd = -1, mapped;
+static int pipe_fd = -1, memory_fd = -1, mapped;
 static pid_t owner;
 
 static int map(int fd) {
@@ -78,9 +78,15 @@ static int begin(void) {
     execvp(argv[0], argv);
     _exit(127);
   }
-  close(child), close(ends[1]), close(memory);
-  pipe_fd = ends[0], owner = getpid();
+  close(child), close(ends[1]);
+  fcntl(memory, F_SETFD, FD_CLOEXEC);
+  pipe_fd = ends[0], memory_fd = memory, owner = getpid();
   return pid > 0;
+}
+
+int shown_at(void *at, size_t bytes, uint64_t device) {
+  if (device) return memory_fd >= 0 && mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory_fd, (off_t)(device - region_base)) == at;
+  return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at;
 }
 
 int watched(void) {

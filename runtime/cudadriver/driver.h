@@ -17,6 +17,8 @@ char *ask(const char *op, const char *format, ...) __attribute__((format(printf,
 char *ask_text(const char *op, const char *request, size_t n);
 /* Opens the door, once; whether there is a device. */
 int connected(void);
+/* Shows memory of the device at pages of the process; at device 0 memory of its own again. Whether that could be done. */
+int shown_at(void *at, size_t bytes, uint64_t device);
 /* Whether somebody gathers what launches do, and says at the end what was found. */
 int watched(void);
 
@@ -45,16 +47,26 @@ CUresult refused(char *reply, CUresult code);
 
 /* ---- memory.c ---- */
 
+struct place { void *at[3]; }; /* addresses in the program, the innermost first */
 extern const uint64_t region_base;
 extern const size_t region_bytes;
 enum { ORDINARY, PINNED, MANAGED };
-struct allocation { uint64_t at; size_t bytes; int kind, live; };
+struct allocation { uint64_t at; size_t bytes; int kind, live, kept; struct place where; }; /* kept: by this library; where: who allocated it, in a run */
 /* The allocation that has an address, NULL where none has. The caller holds the lock. */
 struct allocation *allocation_at(uint64_t address);
 /* Tells the device which arrays came and went; whether it knows. The table is the device's number of them. */
 CUresult arrays_told(long long *table);
 /* Whether bytes at an address are all in one live allocation, or are memory of the process. */
 CUresult reachable(uint64_t address, size_t bytes);
+
+/* ---- notes.c ---- */
+
+/* Where in the program a call comes from. */
+struct place caller(void);
+/* Notes a finding; where NULL: where the program called. */
+void prlx_cuda_note(const char *check, const char *call, const char *message, const struct place *where);
+/* An allocation is no leak where the program leaves it. */
+void prlx_cuda_keep(CUdeviceptr at);
 
 /* ---- contexts.c ---- */
 

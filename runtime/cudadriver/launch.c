@@ -26,7 +26,7 @@ static void say_parameters(struct text *t, const struct function *f, void **valu
 static CUresult code_of(const char *check) {
   static const struct { const char *check; CUresult code; } codes[] = {
       {"out-of-bounds", CUDA_ERROR_ILLEGAL_ADDRESS}, {"use-after-free", CUDA_ERROR_ILLEGAL_ADDRESS}, {"null-pointer", CUDA_ERROR_ILLEGAL_ADDRESS},
-      {"read-only-write", CUDA_ERROR_ILLEGAL_ADDRESS}, {"misaligned", CUDA_ERROR_MISALIGNED_ADDRESS}, {"assert", CUDA_ERROR_ASSERT},
+      {"read-only-write", CUDA_ERROR_ILLEGAL_ADDRESS}, {"bad-texture", CUDA_ERROR_ILLEGAL_ADDRESS}, {"misaligned", CUDA_ERROR_MISALIGNED_ADDRESS}, {"assert", CUDA_ERROR_ASSERT},
       {"trap", CUDA_ERROR_LAUNCH_FAILED}, {"stack-overflow", CUDA_ERROR_LAUNCH_FAILED}, {"bad-call", CUDA_ERROR_LAUNCH_FAILED},
   };
   for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
@@ -76,8 +76,7 @@ CUresult launch(struct function *f, const struct shape *s, CUstream stream, void
       if (extra[i] == (void *)1) buffer = extra[i + 1];
     size_t at = 0;
     for (int i = 0; buffer && i < f->n; i++) {
-      size_t align = f->parameters[i].bytes;
-      if (align != 1 && align != 2 && align != 4 && align != 8) align = 8;
+      size_t align = f->parameters[i].align;
       at = (at + align - 1) / align * align;
       packed[i] = buffer + at;
       at += f->parameters[i].bytes;

@@ -10,7 +10,7 @@
 
 const uint64_t region_base = 0x200000000000;
 const size_t region_bytes = (size_t)64 << 30;
-enum { aligned = 512, gap = 512 };
+enum { aligned = 512, gap = 512, page = 4096 };
 
 static struct allocation *list; /* ascending */
 static size_t count, room, live_bytes;
@@ -44,12 +44,13 @@ CUresult reachable(uint64_t address, size_t bytes) {
   return failed(CUDA_ERROR_INVALID_VALUE, "a copy of %zu bytes from or to %#llx, which is not within one allocation", bytes, (unsigned long long)address);
 }
 
-static CUresult allocate(uint64_t *at, size_t bytes, int kind) {
+static CUresult allocate(uint64_t *at, size_t bytes, int kind, size_t alignment) {
   HOLD;
   CUresult unsafe = safe_in_captures("an allocation");
   if (unsafe) return unsafe;
   if (!at || bytes == 0) return failed(CUDA_ERROR_INVALID_VALUE, "an allocation of %zu bytes", bytes);
   if (!connected()) return CUDA_ERROR_NOT_INITIALIZED;
+  top = (top + alignment - 1) / alignment * alignment;
   if (bytes > region_bytes || top + bytes > region_base + region_bytes) return failed(CUDA_ERROR_OUT_OF_MEMORY, "%zu bytes: the addresses of the device are used up, %zu bytes are allocated", bytes, live_bytes);
   if (count == room) {
     size_t more = room ? 2 * room : 1024;
@@ -57,9 +58,10 @@ static CUresult allocate(uint64_t *at, size_t bytes, int kind) {
     if (!moved) return CUDA_ERROR_OUT_OF_MEMORY;
     list = moved, room = more;
   }
-  list[count++] = (struct allocation){top, bytes, kind, 1};
+  list[count++] = (struct allocation){top, bytes, kind, 1, 0, watched() ? caller() : (struct place){{NULL}}};
   *at = top;
   top = (top + bytes + gap + aligned - 1) / aligned * aligned;
+  if (kind == PINNED) top = (top + page - 1) / page * page; /* its pages are its own */
   live_bytes += bytes;
   return CUDA_SUCCESS;
 }
@@ -122,32 +124,71 @@ CUresult arrays_told(long long *number) {
   return code;
 }
 
-API CUresult cuMemAlloc_v2(CUdeviceptr *at, size_t bytes) { return allocate(at, bytes, ORDINARY); }
-API CUresult cuMemAlloc(CUdeviceptr *at, size_t bytes) { return allocate(at, bytes, ORDINARY); }
-API CUresult cuMemAllocAsync(CUdeviceptr *at, size_t bytes, CUstream stream) { (void)stream; return allocate(at, bytes, ORDINARY); }
-API CUresult cuMemAllocManaged(CUdeviceptr *at, size_t bytes, unsigned flags) { (void)flags; return allocate(at, bytes, MANAGED); }
+API CUresult cuMemAlloc_v2(CUdeviceptr *at, size_t bytes) { return allocate(at, bytes, ORDINARY, aligned); }
+API CUresult cuMemAlloc(CUdeviceptr *at, size_t bytes) { return allocate(at, bytes, ORDINARY, aligned); }
+API CUresult cuMemAllocAsync(CUdeviceptr *at, size_t bytes, CUstream stream) { (void)stream; return allocate(at, bytes, ORDINARY, aligned); }
+API CUresult cuMemAllocManaged(CUdeviceptr *at, size_t bytes, unsigned flags) { (void)flags; return allocate(at, bytes, MANAGED, aligned); }
 API CUresult cuMemAllocPitch_v2(CUdeviceptr *at, size_t *pitch, size_t width, size_t height, unsigned element) {
   (void)element;
   if (!pitch) return CUDA_ERROR_INVALID_VALUE;
   *pitch = (width + aligned - 1) / aligned * aligned;
-  return allocate(at, *pitch * height, ORDINARY);
+  return allocate(at, *pitch * height, ORDINARY, aligned);
 }
 API CUresult cuMemFree_v2(CUdeviceptr at) { return release(at); }
 API CUresult cuMemFree(CUdeviceptr at) { return release(at); }
 API CUresult cuMemFreeAsync(CUdeviceptr at, CUstream stream) { (void)stream; return release(at); }
-API CUresult cuMemHostAlloc(void **at, size_t bytes, unsigned flags) { (void)flags; return allocate((uint64_t *)at, bytes, PINNED); }
-API CUresult cuMemAllocHost_v2(void **at, size_t bytes) { return allocate((uint64_t *)at, bytes, PINNED); }
+API CUresult cuMemHostAlloc(void **at, size_t bytes, unsigned flags) { (void)flags; return allocate((uint64_t *)at, bytes, PINNED, page); }
+API CUresult cuMemAllocHost_v2(void **at, size_t bytes) { return allocate((uint64_t *)at, bytes, PINNED, page); }
 API CUresult cuMemFreeHost(void *at) { return release((uint64_t)(uintptr_t)at); }
+/* Memory of the process that was registered: its pages are those of an allocation of the device, which kernels reach by that one's address. */
+static struct registered { struct registered *next; char *at; size_t bytes; uint64_t pages, first; size_t page_bytes; } *registered;
+
+static struct registered *registered_at(const void *at) {
+  struct registered *r = registered;
+  while (r && (size_t)((const char *)at - r->at) >= r->bytes) r = r->next;
+  return r;
+}
+
+API CUresult cuMemHostRegister_v2(void *at, size_t bytes, unsigned flags) {
+  (void)flags;
+  HOLD;
+  uint64_t from = (uint64_t)(uintptr_t)at / page * page, to = ((uint64_t)(uintptr_t)at + bytes + page - 1) / page * page, device;
+  if (!at || bytes == 0) return failed(CUDA_ERROR_INVALID_VALUE, "cuMemHostRegister: %zu bytes at %p", bytes, at);
+  for (struct registered *r = registered; r; r = r->next)
+    if (from < r->first + r->page_bytes && r->first < to) return failed(CUDA_ERROR_REGISTERED, "%p lies in pages of memory that is registered", at);
+  CUresult code = allocate(&device, to - from, PINNED, page);
+  struct registered *r = code ? NULL : calloc(1, sizeof *r);
+  if (!r) return code ? code : CUDA_ERROR_OUT_OF_MEMORY;
+  memcpy((void *)(uintptr_t)device, (void *)(uintptr_t)from, to - from);
+  if (!shown_at((void *)(uintptr_t)from, to - from, device)) {
+    free(r), release(device);
+    return failed(CUDA_ERROR_NOT_SUPPORTED, "cuMemHostRegister: the memory of the device is not a file here");
+  }
+  *r = (struct registered){registered, at, bytes, device, from, to - from};
+  registered = r;
+  return CUDA_SUCCESS;
+}
+API CUresult cuMemHostRegister(void *at, size_t bytes, unsigned flags) { return cuMemHostRegister_v2(at, bytes, flags); }
+API CUresult cuMemHostUnregister(void *at) {
+  HOLD;
+  struct registered **r = &registered;
+  while (*r && (*r)->at != at) r = &(*r)->next;
+  if (!*r) return failed(CUDA_ERROR_NOT_REGISTERED, "%p is not registered", at);
+  struct registered *gone = *r;
+  if (!shown_at((void *)(uintptr_t)gone->first, gone->page_bytes, 0)) return CUDA_ERROR_OUT_OF_MEMORY;
+  memcpy((void *)(uintptr_t)gone->first, (void *)(uintptr_t)gone->pages, gone->page_bytes);
+  CUresult code = release(gone->pages);
+  *r = gone->next;
+  free(gone);
+  return code;
+}
 API CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *host, unsigned flags) {
   (void)flags;
   HOLD;
-  if (!device || !allocation_at((uint64_t)(uintptr_t)host)) return failed(CUDA_ERROR_INVALID_VALUE, "%p is no pinned memory", host);
-  *device = (uint64_t)(uintptr_t)host;
+  struct registered *r = registered_at(host);
+  if (!device || (!r && !allocation_at((uint64_t)(uintptr_t)host))) return failed(CUDA_ERROR_INVALID_VALUE, "%p is no pinned memory", host);
+  *device = r ? r->pages + ((uint64_t)(uintptr_t)host - r->first) : (uint64_t)(uintptr_t)host;
   return CUDA_SUCCESS;
-}
-API CUresult cuMemHostRegister_v2(void *at, size_t bytes, unsigned flags) {
-  (void)at, (void)bytes, (void)flags;
-  return failed(CUDA_ERROR_NOT_SUPPORTED, "cuMemHostRegister: kernels on the simulator see memory of cuMemAlloc, cuMemHostAlloc and cuMemAllocManaged");
 }
 API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
   HOLD;
@@ -168,6 +209,13 @@ API CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdevicep
 API CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr at) {
   HOLD;
   struct allocation *a = allocation_at(at);
+  struct registered *r = a ? NULL : registered_at((void *)(uintptr_t)at);
+  if (r && value) {
+    uint64_t device = r->pages + (at - r->first);
+    if (attribute != POINTER_DEVICE_POINTER) return attribute == POINTER_HOST_POINTER ? (*(uint64_t *)value = at, CUDA_SUCCESS) : cuPointerGetAttribute(value, attribute, device);
+    *(uint64_t *)value = device;
+    return CUDA_SUCCESS;
+  }
   if (!value) return CUDA_ERROR_INVALID_VALUE;
   if (!a) return failed(CUDA_ERROR_INVALID_VALUE, "%#llx is no memory of the device", (unsigned long long)at);
   switch (attribute) {
@@ -216,3 +264,23 @@ static CUresult fill(uint64_t at, uint32_t value, int width, size_t n) {
 FILL(D8, unsigned char, 1)
 FILL(D16, unsigned short, 2)
 FILL(D32, unsigned, 4)
+
+API void prlx_cuda_keep(CUdeviceptr at) {
+  HOLD;
+  struct allocation *a = allocation_at(at);
+  if (a) a->kept = 1;
+}
+
+/* What is there when the program ends was not given back; whether that is a finding the run knows. */
+__attribute__((destructor)) static void end(void) {
+  enum { most = 100 };
+  int told_of = 0;
+  if (!watched() || !connected()) return;
+  for (size_t i = 0; i < count && told_of < most; i++) {
+    char text[100];
+    if (!list[i].live || list[i].kept) continue;
+    snprintf(text, sizeof text, "allocation %zu (%zu bytes) was not freed when the program ended", i, list[i].bytes);
+    prlx_cuda_note("leak", list[i].kind == PINNED ? "cudaMallocHost" : "cudaMalloc", text, &list[i].where);
+    told_of++;
+  }
+}

@@ -38,13 +38,14 @@ static void parameters(struct function *f, const char *signature) {
     string_of(value_of(p, "name"), one->name, sizeof one->name);
     size_t own = strlen(f->name); /* compilers of C++ number the parameters of a kernel behind its name */
     if (strncmp(one->name, f->name, own < sizeof one->name - 1 ? own : sizeof one->name - 1) == 0) snprintf(one->name, sizeof one->name, "param_%d", f->n - 1);
-    one->bytes = (size_t)number_of(p, "bytes", 8);
+    one->bytes = (size_t)number_of(p, "bytes", 8), one->align = (size_t)number_of(p, "align", 8);
   }
   const char *threads = value_of(signature, "threads");
   long long most = threads ? strtoll(threads + 1, NULL, 10) : 0;
   const char *block = value_of(signature, "block");
   long long fixed = block ? strtoll(block + 1, NULL, 10) : 0;
   f->threads = fixed > 0 ? (int)fixed : most > 0 ? (int)most : 1024;
+  f->shared = (int)number_of(signature, "shared", 0), f->local = (int)number_of(signature, "local", 0);
 }
 
 CUresult module_load(struct module **into, const void *image) {
@@ -145,6 +146,7 @@ API CUresult cuModuleGetGlobal_v2(CUdeviceptr *at, size_t *bytes, CUmodule m, co
       free(v);
       return code;
     }
+    prlx_cuda_keep(v->at);
     v->next = m->variables, m->variables = v;
   }
   if (at) *at = v->at;
@@ -209,14 +211,30 @@ API CUresult cuFuncGetName(const char **name, CUfunction f) {
   return CUDA_SUCCESS;
 }
 
+API CUresult cuFuncGetParamInfo(CUfunction f, size_t index, size_t *offset, size_t *size) {
+  size_t at = 0;
+  if (!f || !offset || index >= (size_t)f->n) return CUDA_ERROR_INVALID_VALUE;
+  for (size_t i = 0; i <= index; i++) {
+    size_t align = f->parameters[i].align;
+    at = (at + align - 1) / align * align;
+    *offset = at;
+    at += f->parameters[i].bytes;
+  }
+  if (size) *size = f->parameters[index].bytes;
+  return CUDA_SUCCESS;
+}
+API CUresult cuKernelGetParamInfo(CUkernel f, size_t index, size_t *offset, size_t *size) { return cuFuncGetParamInfo(f, index, offset, size); }
+
 API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction f) {
   if (!value || !f) return CUDA_ERROR_INVALID_VALUE;
   switch (attribute) {
   case FUNCTION_MAX_THREADS: *value = f->threads; break;
+  case FUNCTION_SHARED_BYTES: *value = f->shared; break;
+  case FUNCTION_LOCAL_BYTES: *value = f->local; break;
   case FUNCTION_REGISTERS: *value = f->registers; break; /* nobody allocates any, and 0 would be divided by */
   case FUNCTION_PTX_VERSION: case FUNCTION_BINARY_VERSION: *value = 80; break;
   case FUNCTION_MAX_DYNAMIC_SHARED: *value = f->dynamic_shared; break;
-  default: *value = 0; /* static shared, constant and local memory are the simulator's */
+  default: *value = 0;
   }
   return attribute < 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }

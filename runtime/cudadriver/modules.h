@@ -6,12 +6,12 @@
 struct shape { unsigned grid[3], block[3], cluster[3], shared; };
 
 enum { MOST_PARAMETERS = 256 };
-struct parameter { char name[64]; size_t bytes; };
+struct parameter { char name[64]; size_t bytes, align; };
 struct function {
   struct module *module;
   struct function *next;
   char name[1024], called[256]; /* called: what people call it; empty until somebody asks */
-  int threads, registers, dynamic_shared, n;
+  int threads, registers, dynamic_shared, shared, local, n;
   struct parameter parameters[MOST_PARAMETERS];
 };
 struct module { long long id; struct function *functions; struct variable *variables; };

@@ -53,6 +53,31 @@ struct cudaMemcpy3DParms {
   int kind;
 };
 struct cudaChannelFormatDesc { int x, y, z, w, f; };
+enum { ARRAY_LAYERED = 1, ARRAY_CUBEMAP = 4 };                                              /* flags of arrays */
+enum { RESOURCE_ARRAY, RESOURCE_MIPMAPS, RESOURCE_LINEAR, RESOURCE_PITCHED };               /* cudaResourceType */
+enum { READ_ELEMENT, READ_UNIT };                                                           /* cudaTextureReadMode */
+enum { FILTER_POINT, FILTER_LINEAR };                                                       /* cudaTextureFilterMode */
+struct cudaResourceDesc {
+  int resType;
+  union {
+    struct { cudaArray_t array; } array;
+    struct { void *devPtr; struct cudaChannelFormatDesc desc; size_t sizeInBytes; } linear;
+    struct { void *devPtr; struct cudaChannelFormatDesc desc; size_t width, height, pitchInBytes; } pitch2D;
+    int reserved[32];
+  } res;
+#if CUDART_MAJOR >= 13
+  unsigned flags;
+#endif
+};
+struct cudaTextureDesc {
+  int addressMode[3], filterMode, readMode, sRGB;
+  float borderColor[4];
+  int normalizedCoords;
+  unsigned maxAnisotropy;
+  int mipmapFilterMode;
+  float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+  int disableTrilinearOptimization, seamlessCubemap;
+};
 struct cudaPointerAttributes {
   int type, device;
   void *devicePointer, *hostPointer;
@@ -148,6 +173,8 @@ struct cudaDeviceProp {
 _Static_assert(sizeof(struct cudaDeviceProp) == (CUDART_MAJOR < 13 ? 1032 : 1008), "cudaDeviceProp");
 _Static_assert(sizeof(struct cudaPointerAttributes) == (CUDART_MAJOR < 13 ? 24 : 88), "cudaPointerAttributes");
 _Static_assert(sizeof(struct cudaFuncAttributes) == 144, "cudaFuncAttributes");
+_Static_assert(sizeof(struct cudaResourceDesc) == (CUDART_MAJOR < 13 ? 136 : 144), "cudaResourceDesc");
+_Static_assert(sizeof(struct cudaTextureDesc) == 72, "cudaTextureDesc");
 
 /* What it stands on: the driver API, of which runtime/cudadriver has a definition. */
 typedef struct CUmod_st *CUmodule;
@@ -169,12 +196,14 @@ int cuGetErrorString(int, const char **), cuGetProcAddress_v2(const char *, void
 int cuModuleLoadData(CUmodule *, const void *), cuModuleLoad(CUmodule *, const char *), cuModuleUnload(CUmodule);
 int cuModuleGetFunction(CUfunction *, CUmodule, const char *), cuModuleGetGlobal_v2(CUdeviceptr *, size_t *, CUmodule, const char *);
 int cuFuncGetAttribute(int *, int, CUfunction), cuFuncSetAttribute(CUfunction, int, int), cuFuncGetName(const char **, CUfunction);
+int cuFuncGetParamInfo(CUfunction, size_t, size_t *, size_t *);
 int cuLaunchKernelEx(const CUlaunchConfig *, CUfunction, void **, void **);
 int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *, CUfunction, int, size_t, unsigned);
 int cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemAllocManaged(CUdeviceptr *, size_t, unsigned), cuMemAllocPitch_v2(CUdeviceptr *, size_t *, size_t, size_t, unsigned);
 int cuMemFree_v2(CUdeviceptr), cuMemHostAlloc(void **, size_t, unsigned), cuMemFreeHost(void *), cuMemHostGetDevicePointer_v2(CUdeviceptr *, void *, unsigned);
-int cuMemHostRegister_v2(void *, size_t, unsigned), cuMemGetInfo_v2(size_t *, size_t *), cuMemGetAddressRange_v2(CUdeviceptr *, size_t *, CUdeviceptr);
-int cuMemcpy(CUdeviceptr, CUdeviceptr, size_t), cuMemsetD8_v2(CUdeviceptr, unsigned char, size_t), cuPointerGetAttribute(void *, int, CUdeviceptr);
+int cuMemHostRegister_v2(void *, size_t, unsigned), cuMemHostUnregister(void *), cuMemGetInfo_v2(size_t *, size_t *), cuMemGetAddressRange_v2(CUdeviceptr *, size_t *, CUdeviceptr);
+int cuMemcpy(CUdeviceptr, CUdeviceptr, size_t), cuPointerGetAttribute(void *, int, CUdeviceptr), cuMemsetD8_v2(CUdeviceptr, unsigned char, size_t);
+int cuMemsetD16_v2(CUdeviceptr, unsigned short, size_t), cuMemsetD32_v2(CUdeviceptr, unsigned, size_t);
 int cuStreamCreateWithPriority(cudaStream_t *, unsigned, int), cuStreamDestroy_v2(cudaStream_t), cuStreamSynchronize(cudaStream_t), cuStreamQuery(cudaStream_t);
 int cuStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned), cuStreamGetFlags(cudaStream_t, unsigned *), cuStreamGetPriority(cudaStream_t, int *);
 int cuStreamAddCallback(cudaStream_t, void (*)(cudaStream_t, int, void *), void *, unsigned), cuLaunchHostFunc(cudaStream_t, void (*)(void *), void *);

@@ -36,9 +36,10 @@ API cudaError_t cudaGetDeviceFlags(unsigned *flags) {
 }
 API cudaError_t cudaDeviceSynchronize(void) {
   cudaError_t code = ready();
+  waited();
   return code ? code : done(cuCtxSynchronize());
 }
-API cudaError_t cudaDeviceReset(void) { return ready(); }
+API cudaError_t cudaDeviceReset(void) { waited(); return ready(); }
 API cudaError_t cudaDriverGetVersion(int *version) { return done(cuDriverGetVersion(version)); }
 API cudaError_t cudaRuntimeGetVersion(int *version) {
   if (!version) return done(cudaErrorInvalidValue);
@@ -115,6 +116,9 @@ static cudaError_t properties(struct cudaDeviceProp *p, int device) {
   p->cooperativeLaunch = attribute(95), p->sharedMemPerBlockOptin = (size_t)attribute(97), p->hostRegisterSupported = attribute(99);
   p->maxBlocksPerMultiProcessor = attribute(106), p->persistingL2CacheMaxSize = attribute(108), p->accessPolicyMaxWindowSize = attribute(109);
   p->reservedSharedMemPerBlock = (size_t)attribute(111), p->memoryPoolsSupported = attribute(115), p->clusterLaunch = attribute(120);
+  p->maxTexture1D = p->maxSurface1D = attribute(21), p->maxTextureCubemap = p->maxSurfaceCubemap = attribute(52);
+  for (int i = 0; i < 2; i++) p->maxTexture2D[i] = p->maxSurface2D[i] = attribute(22 + i), p->maxTexture1DLayered[i] = p->maxSurface1DLayered[i] = attribute(42 + i);
+  three(p->maxTexture3D, 24), three(p->maxSurface3D, 24), three(p->maxTexture2DLayered, 27), three(p->maxSurface2DLayered, 27);
 #if CUDART_MAJOR < 13
   p->clockRate = attribute(13), p->deviceOverlap = attribute(15), p->computeMode = attribute(20), p->memoryClockRate = attribute(36), p->singleToDoublePrecisionPerfRatio = attribute(87);
 #endif

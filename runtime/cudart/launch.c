@@ -1,5 +1,5 @@
 /* Launches, in the forms in which compilers write them, and what a program asks of a kernel. */
-#include "cudart.h"
+#include "work.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static cudaError_t possible(const cudaLaunchConfig_t *c, CUfunction f) {
   return c->dynamicSmemBytes > (usual > asked ? usual : asked) ? cudaErrorInvalidValue : cudaSuccess;
 }
 
-static cudaError_t launch(const cudaLaunchConfig_t *c, const void *function, void **values) {
+cudaError_t launch_now(const cudaLaunchConfig_t *c, const void *function, void **values) {
   CUfunction f;
   cudaError_t code = ready();
   if (!code) code = function_of(&f, function);
@@ -46,6 +46,12 @@ static cudaError_t launch(const cudaLaunchConfig_t *c, const void *function, voi
   int result = cuLaunchKernelEx(&driver, f, values, NULL);
   if (result && !watched()) tell(kernel_of(function)->name, result);
   return launched(result);
+}
+
+static cudaError_t launch(const cudaLaunchConfig_t *c, const void *function, void **values) {
+  struct work w = {.type = NODE_KERNEL, .kernel = {(void *)(uintptr_t)function, c->gridDim, c->blockDim, (unsigned)c->dynamicSmemBytes, values, NULL}};
+  for (unsigned i = 0; i < c->numAttrs && w.attribute_count < 4; i++) w.attributes[w.attribute_count++] = c->attrs[i];
+  return enqueue(c->stream, &w);
 }
 
 API cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **values, size_t shared, cudaStream_t stream) {

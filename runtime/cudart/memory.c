@@ -1,5 +1,5 @@
-/* Memory of all kinds, and copies. What is asynchronous is done when the call returns: an order that streams allow. */
-#include "cudart.h"
+/* Memory of all kinds, and copies. */
+#include "work.h"
 
 #include <string.h>
 
@@ -7,8 +7,7 @@ enum { OF_HOST = 1 }; /* CUpointer_attribute 2: memory type */
 
 static CUdeviceptr address(const void *p) { return (CUdeviceptr)(uintptr_t)p; }
 
-/* The kind of memory at an address; memory of the process itself is unregistered. */
-static int kind_of(const void *p) {
+int kind_of(const void *p) {
   unsigned type = 0, managed = 0;
   if (cuPointerGetAttribute(&type, 2, address(p))) return cudaMemoryTypeUnregistered;
   cuPointerGetAttribute(&managed, 8, address(p));
@@ -38,7 +37,10 @@ API cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned flags) {
   return done(cuMemHostAlloc(p, bytes, flags));
 }
 API cudaError_t cudaMallocHost(void **p, size_t bytes) { return cudaHostAlloc(p, bytes, 0); }
-API cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t stream) { (void)stream; return cudaMalloc(p, bytes); }
+API cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t stream) {
+  cudaError_t code;
+  return p && bytes && captured_allocation(p, bytes, stream, &code) ? code : cudaMalloc(p, bytes);
+}
 API cudaError_t cudaMallocPitch(void **p, size_t *pitch, size_t width, size_t height) {
   cudaError_t code = ready();
   CUdeviceptr at = 0;
@@ -56,16 +58,22 @@ API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *p, struct cudaExtent e) {
 API cudaError_t cudaFree(void *p) {
   cudaError_t code = ready();
   if (code) return code;
-  if (p && kind_of(p) == cudaMemoryTypeHost) code = cudaErrorInvalidValue;
-  else code = cuMemFree_v2(address(p));
-  if (code) tell("cudaFree", code);
+  if (p && of_graph(p)) return cudaSuccess; /* a graph that is launched again has it again */
+  if (p && kind_of(p) == cudaMemoryTypeHost) {
+    prlx_cuda_note("bad-free", "cudaFree", "memory of cudaMallocHost is freed by cudaFreeHost", NULL);
+    return done(cudaErrorInvalidValue);
+  }
+  code = cuMemFree_v2(address(p));
+  waited();
+  if (code) wrong("bad-free", "cudaFree");
   return done(code);
 }
 API cudaError_t cudaFreeAsync(void *p, cudaStream_t stream) { (void)stream; return cudaFree(p); }
 API cudaError_t cudaFreeHost(void *p) {
   cudaError_t code = ready();
   if (code || !p) return code;
-  if ((code = cuMemFreeHost(p))) tell("cudaFreeHost", code);
+  waited();
+  if ((code = cuMemFreeHost(p))) wrong("bad-free", "cudaFreeHost");
   return done(code);
 }
 API cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags) {
@@ -85,7 +93,10 @@ API cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned flags) {
   if (!code && (code = cuMemHostRegister_v2(p, bytes, flags))) tell("cudaHostRegister", code);
   return done(code);
 }
-API cudaError_t cudaHostUnregister(void *p) { (void)p; return done(713 /* cudaErrorHostMemoryNotRegistered */); }
+API cudaError_t cudaHostUnregister(void *p) {
+  cudaError_t code = ready();
+  return code ? code : done(cuMemHostUnregister(p));
+}
 API cudaError_t cudaMemGetInfo(size_t *left, size_t *total) {
   cudaError_t code = ready();
   return code ? code : done(cuMemGetInfo_v2(left, total));
@@ -95,7 +106,8 @@ API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a, const 
   if (code || !a) return code ? code : done(cudaErrorInvalidValue);
   memset(a, 0, sizeof *a);
   a->type = kind_of(p), a->device = a->type == cudaMemoryTypeUnregistered ? -2 : 0; /* cudaInvalidDeviceId */
-  a->devicePointer = a->type == cudaMemoryTypeUnregistered ? NULL : (void *)(uintptr_t)p;
+  a->devicePointer = NULL; /* of registered memory another one than the host's */
+  if (a->type != cudaMemoryTypeUnregistered) cuPointerGetAttribute(&a->devicePointer, 3, address(p));
   a->hostPointer = a->type == cudaMemoryTypeDevice ? NULL : (void *)(uintptr_t)p;
 #if CUDART_MAJOR >= 13
   a->locality = (uint32_t)-1; /* none */
@@ -103,8 +115,7 @@ API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a, const 
   return cudaSuccess;
 }
 
-/* Whether the addresses of a copy are of the kinds that its direction names. Memory that both sides have fits either. */
-static cudaError_t directed(const void *to, const void *from, int kind) {
+cudaError_t directed(const void *to, const void *from, int kind) {
   int t = kind_of(to), f = kind_of(from);
   int to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice, from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   if (kind < 0 || kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
@@ -114,36 +125,30 @@ static cudaError_t directed(const void *to, const void *from, int kind) {
   return cudaSuccess;
 }
 
-static cudaError_t copy(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows, int kind) {
-  cudaError_t code = ready();
-  if (code || width == 0 || rows == 0) return code;
-  if (rows > 1 && (to_pitch < width || from_pitch < width)) return done(12 /* cudaErrorInvalidPitchValue */);
-  code = directed(to, from, kind);
-  for (size_t i = 0; i < rows && !code; i++) code = cuMemcpy(address(to) + i * to_pitch, address(from) + i * from_pitch, width);
-  if (code) tell("cudaMemcpy", code);
-  return done(code);
+static cudaError_t copy(void *to, const void *from, size_t bytes, int kind) {
+  struct cudaMemcpy3DParms p = row_of(to, from, bytes, kind);
+  return copy_rows(&p);
+}
+static struct cudaMemcpy3DParms rows_between(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows, int kind) {
+  struct cudaMemcpy3DParms p = {
+      .srcPtr = {(void *)(uintptr_t)from, from_pitch, width, rows}, .dstPtr = {to, to_pitch, width, rows}, .extent = {width, rows, 1}, .kind = kind,
+  };
+  return p;
 }
 
-API cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, int kind) { return copy(to, bytes, from, bytes, bytes, 1, kind); }
-API cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, cudaStream_t stream) { (void)stream; return cudaMemcpy(to, from, bytes, kind); }
+API cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, int kind) { return copy(to, from, bytes, kind); }
+API cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, cudaStream_t stream) {
+  struct cudaMemcpy3DParms p = row_of(to, from, bytes, kind);
+  return enqueue_copy(stream, &p);
+}
 API cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, int kind) {
-  return copy(to, to_pitch, from, from_pitch, width, height, kind);
+  struct cudaMemcpy3DParms p = rows_between(to, to_pitch, from, from_pitch, width, height, kind);
+  return copy_rows(&p);
 }
 API cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, int kind, cudaStream_t stream) {
-  (void)stream;
-  return copy(to, to_pitch, from, from_pitch, width, height, kind);
+  struct cudaMemcpy3DParms p = rows_between(to, to_pitch, from, from_pitch, width, height, kind);
+  return enqueue_copy(stream, &p);
 }
-API cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *p) {
-  if (!p || p->srcArray || p->dstArray) return done(p ? cudaErrorNotSupported : cudaErrorInvalidValue);
-  for (size_t z = 0; z < p->extent.depth; z++) {
-    char *to = (char *)p->dstPtr.ptr + p->dstPos.x + p->dstPtr.pitch * (p->dstPos.y + p->dstPtr.ysize * (p->dstPos.z + z));
-    const char *from = (const char *)p->srcPtr.ptr + p->srcPos.x + p->srcPtr.pitch * (p->srcPos.y + p->srcPtr.ysize * (p->srcPos.z + z));
-    cudaError_t code = copy(to, p->dstPtr.pitch, from, p->srcPtr.pitch, p->extent.width, p->extent.height, p->kind);
-    if (code) return code;
-  }
-  return cudaSuccess;
-}
-API cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream) { (void)stream; return cudaMemcpy3D(p); }
 API cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes) {
   return to_device || from_device ? done(cudaErrorInvalidDevice) : cudaMemcpy(to, from, bytes, cudaMemcpyDefault);
 }
@@ -152,29 +157,32 @@ API cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, i
   return cudaMemcpyPeer(to, to_device, from, from_device, bytes);
 }
 
-API cudaError_t cudaMemset2D(void *p, size_t pitch, int value, size_t width, size_t height) {
-  cudaError_t code = ready();
-  for (size_t i = 0; i < height && !code; i++) code = cuMemsetD8_v2(address(p) + i * pitch, (unsigned char)value, width);
-  if (!code && width && height && kind_of(p) == cudaMemoryTypeUnregistered) code = cudaErrorInvalidValue;
-  return done(code);
+static cudaError_t fill(void *p, size_t pitch, int value, size_t width, size_t height) {
+  struct cudaMemsetParams f = {p, pitch, (unsigned char)value, 1, width, height};
+  return fill_rows(&f);
 }
-API cudaError_t cudaMemset(void *p, int value, size_t bytes) {
-  cudaError_t code = ready();
-  if (!code && bytes && kind_of(p) == cudaMemoryTypeUnregistered) return done(cudaErrorInvalidValue); /* the program's own memory is not the device's */
-  return code ? code : done(cuMemsetD8_v2(address(p), (unsigned char)value, bytes));
+static cudaError_t enqueue_fill(void *p, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
+  struct work w = {.type = NODE_FILL, .fill = {p, pitch, (unsigned char)value, 1, width, height}};
+  return enqueue(stream, &w);
 }
+API cudaError_t cudaMemset(void *p, int value, size_t bytes) { return fill(p, bytes, value, bytes, 1); }
+API cudaError_t cudaMemset2D(void *p, size_t pitch, int value, size_t width, size_t height) { return fill(p, pitch, value, width, height); }
 API cudaError_t cudaMemset3D(struct cudaPitchedPtr p, int value, struct cudaExtent e) {
   cudaError_t code = cudaSuccess;
-  for (size_t z = 0; z < e.depth && !code; z++) code = cudaMemset2D((char *)p.ptr + z * p.pitch * p.ysize, p.pitch, value, e.width, e.height);
+  for (size_t z = 0; z < e.depth && !code; z++) code = fill((char *)p.ptr + z * p.pitch * p.ysize, p.pitch, value, e.width, e.height);
   return code;
 }
-API cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream) { (void)stream; return cudaMemset(p, value, bytes); }
-API cudaError_t cudaMemset2DAsync(void *p, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) { (void)stream; return cudaMemset2D(p, pitch, value, width, height); }
-API cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr p, int value, struct cudaExtent e, cudaStream_t stream) { (void)stream; return cudaMemset3D(p, value, e); }
+API cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream) { return enqueue_fill(p, bytes, value, bytes, 1, stream); }
+API cudaError_t cudaMemset2DAsync(void *p, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) { return enqueue_fill(p, pitch, value, width, height, stream); }
+API cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr p, int value, struct cudaExtent e, cudaStream_t stream) {
+  cudaError_t code = cudaSuccess;
+  for (size_t z = 0; z < e.depth && !code; z++) code = enqueue_fill((char *)p.ptr + z * p.pitch * p.ysize, p.pitch, value, e.width, e.height, stream);
+  return code;
+}
 
 /* ---- variables of modules ---- */
 
-static cudaError_t within(char **at, const void *symbol, size_t bytes, size_t offset) {
+cudaError_t symbol_at(char **at, const void *symbol, size_t bytes, size_t offset) {
   CUdeviceptr base;
   size_t size;
   cudaError_t code = variable_of(&base, &size, symbol);
@@ -185,23 +193,25 @@ static cudaError_t within(char **at, const void *symbol, size_t bytes, size_t of
 }
 API cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset, int kind) {
   char *at = NULL;
-  cudaError_t code = within(&at, symbol, bytes, offset);
+  cudaError_t code = symbol_at(&at, symbol, bytes, offset);
   return code ? code : cudaMemcpy(at, from, bytes, kind);
 }
 API cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset, int kind) {
   char *at = NULL;
-  cudaError_t code = within(&at, symbol, bytes, offset);
+  cudaError_t code = symbol_at(&at, symbol, bytes, offset);
   return code ? code : cudaMemcpy(to, at, bytes, kind);
 }
 API cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset, int kind, cudaStream_t stream) {
-  (void)stream;
-  return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind);
+  char *at = NULL;
+  cudaError_t code = symbol_at(&at, symbol, bytes, offset);
+  return code ? code : cudaMemcpyAsync(at, from, bytes, kind, stream);
 }
 API cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset, int kind, cudaStream_t stream) {
-  (void)stream;
-  return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind);
+  char *at = NULL;
+  cudaError_t code = symbol_at(&at, symbol, bytes, offset);
+  return code ? code : cudaMemcpyAsync(to, at, bytes, kind, stream);
 }
-API cudaError_t cudaGetSymbolAddress(void **at, const void *symbol) { return at ? within((char **)at, symbol, 0, 0) : done(cudaErrorInvalidValue); }
+API cudaError_t cudaGetSymbolAddress(void **at, const void *symbol) { return at ? symbol_at((char **)at, symbol, 0, 0) : done(cudaErrorInvalidValue); }
 API cudaError_t cudaGetSymbolSize(size_t *bytes, const void *symbol) {
   CUdeviceptr at;
   return bytes ? variable_of(&at, bytes, symbol) : done(cudaErrorInvalidValue);
@@ -216,11 +226,6 @@ API cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *p, size_t by
 API cudaError_t cudaMemPrefetchAsync_v2(const void *p, size_t bytes) { return cudaMemPrefetchAsync(p, bytes); }
 API cudaError_t cudaMemAdvise_v2(const void *p, size_t bytes) { return cudaMemPrefetchAsync(p, bytes); }
 #endif
-
-API struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, int kind) {
-  struct cudaChannelFormatDesc d = {x, y, z, w, kind};
-  return d;
-}
 
 /* ---- pools: there is one, which gives back what is freed at once ---- */
 
@@ -253,8 +258,6 @@ PER_THREAD(cudaMemcpy, _ptds);
 PER_THREAD(cudaMemcpyAsync, _ptsz);
 PER_THREAD(cudaMemcpy2D, _ptds);
 PER_THREAD(cudaMemcpy2DAsync, _ptsz);
-PER_THREAD(cudaMemcpy3D, _ptds);
-PER_THREAD(cudaMemcpy3DAsync, _ptsz);
 PER_THREAD(cudaMemset, _ptds);
 PER_THREAD(cudaMemsetAsync, _ptsz);
 PER_THREAD(cudaMemset2D, _ptds);

@@ -1,5 +1,5 @@
 /* Streams and events are the driver's. */
-#include "cudart.h"
+#include "work.h"
 
 API cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
   cudaError_t code = ready();
@@ -13,20 +13,38 @@ API cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreate
     cudaError_t code = ready(); \
     return code ? code : done(driver(__VA_ARGS__)); \
   }
-PASSED(cudaStreamDestroy, cuStreamDestroy_v2, (cudaStream_t stream), stream)
-PASSED(cudaStreamSynchronize, cuStreamSynchronize, (cudaStream_t stream), stream)
-PASSED(cudaStreamQuery, cuStreamQuery, (cudaStream_t stream), stream)
-PASSED(cudaStreamWaitEvent, cuStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned flags), stream, event, flags)
+#define WAITS(name, driver, parameters, ...) \
+  API cudaError_t name parameters { \
+    cudaError_t code = ready(); \
+    waited(); \
+    return code ? code : done(driver(__VA_ARGS__)); \
+  }
+WAITS(cudaStreamDestroy, cuStreamDestroy_v2, (cudaStream_t stream), stream)
+WAITS(cudaStreamSynchronize, cuStreamSynchronize, (cudaStream_t stream), stream)
+WAITS(cudaStreamQuery, cuStreamQuery, (cudaStream_t stream), stream)
 PASSED(cudaStreamGetFlags, cuStreamGetFlags, (cudaStream_t stream, unsigned *flags), stream, flags)
 PASSED(cudaStreamGetPriority, cuStreamGetPriority, (cudaStream_t stream, int *priority), stream, priority)
-PASSED(cudaStreamAddCallback, cuStreamAddCallback, (cudaStream_t stream, void (*call)(cudaStream_t, cudaError_t, void *), void *data, unsigned flags), stream, call, data, flags)
-PASSED(cudaLaunchHostFunc, cuLaunchHostFunc, (cudaStream_t stream, void (*call)(void *), void *data), stream, call, data)
+WAITS(cudaStreamAddCallback, cuStreamAddCallback, (cudaStream_t stream, void (*call)(cudaStream_t, cudaError_t, void *), void *data, unsigned flags), stream, call, data, flags)
 PASSED(cudaEventCreateWithFlags, cuEventCreate, (cudaEvent_t *event, unsigned flags), event, flags)
 PASSED(cudaEventDestroy, cuEventDestroy_v2, (cudaEvent_t event), event)
-PASSED(cudaEventRecord, cuEventRecord, (cudaEvent_t event, cudaStream_t stream), event, stream)
-PASSED(cudaEventSynchronize, cuEventSynchronize, (cudaEvent_t event), event)
-PASSED(cudaEventQuery, cuEventQuery, (cudaEvent_t event), event)
-PASSED(cudaEventElapsedTime, cuEventElapsedTime, (float *ms, cudaEvent_t from, cudaEvent_t to), ms, from, to)
+WAITS(cudaEventSynchronize, cuEventSynchronize, (cudaEvent_t event), event)
+WAITS(cudaEventQuery, cuEventQuery, (cudaEvent_t event), event)
+WAITS(cudaEventElapsedTime, cuEventElapsedTime, (float *ms, cudaEvent_t from, cudaEvent_t to), ms, from, to)
+API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+  cudaError_t code = ready();
+  if (code || captured_wait(stream, event)) return code;
+  return done(cuStreamWaitEvent(stream, event, flags));
+}
+API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  cudaError_t code = ready();
+  if (code || captured_event(event, stream)) return code;
+  return done(cuEventRecord(event, stream));
+}
+API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, void (*call)(void *), void *data) {
+  struct work w = {.type = NODE_HOST, .host = {call, data}};
+  cudaError_t code = ready();
+  return code ? code : enqueue(stream, &w);
+}
 API cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, 0); }
 API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) { (void)flags; return cudaEventRecord(event, stream); }
 API cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
@@ -38,12 +56,6 @@ API cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
 API cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
   if (!id) return done(cudaErrorInvalidValue);
   *id = (unsigned long long)(uintptr_t)stream;
-  return cudaSuccess;
-}
-API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, int *status) {
-  (void)stream;
-  if (!status) return done(cudaErrorInvalidValue);
-  *status = 0;
   return cudaSuccess;
 }
 API cudaError_t cudaThreadExchangeStreamCaptureMode(int *mode) { return done(mode ? cudaSuccess : cudaErrorInvalidValue); }
@@ -59,7 +71,6 @@ PER_THREAD(cudaStreamGetPriority, _ptsz);
 PER_THREAD(cudaStreamGetDevice, _ptsz);
 PER_THREAD(cudaStreamGetId, _ptsz);
 PER_THREAD(cudaStreamAddCallback, _ptsz);
-PER_THREAD(cudaStreamIsCapturing, _ptsz);
 PER_THREAD(cudaLaunchHostFunc, _ptsz);
 PER_THREAD(cudaEventRecord, _ptsz);
 PER_THREAD(cudaEventRecordWithFlags, _ptsz);

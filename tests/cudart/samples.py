@@ -28,9 +28,12 @@ from prlx._program import DRIVER
 SECONDS = float(os.environ.get("SECONDS", "60"))
 PASSED = re.compile(
     r"(?i)test passed|\bpassed\b|result *= *pass|test summary:? *0|returned ok|\bok\b|success|test results: 0|\bpass\b"
+    r"|test succeeded|succesfully"
     r"|as expected"
 )
-WRONG = re.compile(r"(?i)\bfailed\b(?! as expected)|result *= *fail|mismatch|test summary:? *[1-9]|verification error")
+WRONG = re.compile(
+    r"(?i)\bfailed\b(?! as expected)|result *= *fail|mismatch|test summary:? *[1-9]\d*(?![/\d])|verification error"
+)
 WAIVED = re.compile(r"(?i)waiv|not supported|requires|no capable|cannot find|at least two|two gpus")
 
 
@@ -113,6 +116,31 @@ def ran(program: Path, folder: Path, *options: str) -> dict[str, object]:
         {f"{one['check']} {Path(one.get('file', '')).name}:{one.get('line', 0)}" for one in report["findings"]}
     )
     return {"came": came, "code": code, "seconds": round(time.monotonic() - begin, 1), "findings": findings, "why": why}
+
+
+CAME = {
+    "passed": "say themselves that they passed",
+    "ended": "end with exit code 0 and print no verdict",
+    "cut: passed": "take longer, and pass with the first launch of each kernel alone (`--launches 1`)",
+    "cut: ended": "take longer, and end so",
+    "cut: failed": "take longer, and do not pass their check without the other launches",
+    "cut: long": "take longer also with one launch of each kernel",
+    "refused": "are refused by name",
+    "waived": "say themselves that they do not run here",
+    "failed": "look for a file that their build makes",
+    "wrong": "are wrong by their own check",
+    "not compiled": "do not compile with nvcc alone: they lack a library, a header or a build step, or launch from the device",
+}
+
+
+def table(came: dict[str, str]) -> list[str]:
+    """The rows of docs/cuda.md: how many programs came to what."""
+    counts = Counter("cut: failed" if one == "cut: wrong" else one for one in came.values())
+    return [
+        "| programs | what came of them |",
+        "|---|---|",
+        *(f"| {counts[one]} | {said} |" for one, said in CAME.items()),
+    ]
 
 
 def main() -> None:

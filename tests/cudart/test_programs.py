@@ -73,7 +73,7 @@ def test_the_runtime_does_what_its_documentation_says(compiler, program, tmp_pat
     if compiler == "clang":  # it knows no managed variables
         expected.remove("a managed variable: 115")
     assert done.stdout.splitlines() == expected
-    assert "prlx: cudaFree: " in done.stderr
+    assert "bad-free" in done.stderr
     assert "it was freed before" in done.stderr
     assert "out-of-bounds at " in done.stderr
 
@@ -105,6 +105,85 @@ def test_a_bug_is_named_by_line(bug, program, tmp_path):
     assert (check, "bugs.cu", line_of("bugs", f"// bug: {bug}")) in found
     assert {one["kernel"] for one in document["findings"]} == {bug}
     assert {name for name, _, _ in found} - {check} <= {"uninitialised-shared"}  # a race reads what is not there yet
+
+
+@pytest.mark.parametrize("compiler", compilers.NAMES)
+def test_graphs_do_what_was_captured_or_described(compiler, program, tmp_path):
+    done = simulate("--json", "--", program(compiler, "graphs"), cwd=tmp_path)
+    assert [line for line in done.stderr.splitlines() if not line.startswith("prlx: cudaHostRegister: ")] == [
+        "captured 4 nodes, the second stream joined, 0 calls before",
+        "launched thrice: back[5] 21, 3 calls",
+        "by hand: back[0] 1231",
+        "with another parameter: back[0] 236",
+        "with another variable: back[0] 239",
+        "shares: 1200 bytes, 256 threads; best blocks of 256, 3 of 40000 bytes more",
+        "a larger block: too many resources requested for launch",
+        "a kernel wrote 63 and 0 into it; again: part or all of the requested memory range is already mapped",
+        "and it is the program's again: 9 1",
+        "after the grid's barrier 1 and 1; too many blocks: too many blocks in cooperative launch",
+    ]
+    document = json.loads(done.stdout)
+    assert document["findings"] == []
+    assert {one["kernel"]: one["launches"] for one in document["kernels"]} == {"add": 9, "shares": 1, "together": 1}
+
+
+@pytest.mark.parametrize("compiler", compilers.NAMES)
+def test_textures_and_surfaces_are_as_the_guide_says(compiler, program, tmp_path):
+    done = simulate("--json", "--", program(compiler, "textures"), cwd=tmp_path)
+    said = ["integers cannot be filtered: linear filtering not supported for non-float type", "0 wrong"]
+    assert done.stderr.splitlines()[:2] == said
+    document = json.loads(done.stdout)
+    assert document["findings"] == []
+    (planes,) = (one for one in document["kernels"] if one["kernel"] == "planes")
+    assert [one["how"] for one in planes["fidelity"]["approximated"]] == [
+        "a linear filter: weights have 8 bits behind the point, as the programming guide says; "
+        "how a GPU rounds them and the sum is not documented"
+    ]  # of the points nothing is
+
+
+@pytest.mark.parametrize(
+    ("bug", "check", "where"), [("beyond", "out-of-bounds", "surface"), ("gone", "use-after-free", "texture")]
+)
+def test_a_texture_that_is_used_wrongly_is_named_by_line(bug, check, where, program, tmp_path):
+    done = simulate("--json", "--", program("nvcc", "textures"), bug, cwd=tmp_path)
+    (found,) = json.loads(done.stdout)["findings"]
+    assert (found["check"], found["line"]) == (check, line_of("textures", f"// {where}: {bug}"))
+    assert "an illegal memory access was encountered" in done.stderr.splitlines()
+
+
+MISUSES = {
+    "twice": ("bad-free", "it was freed before"),
+    "inside": ("bad-free", "no allocation begins there"),
+    "stack": ("bad-free", "no allocation begins there"),
+    "pinned": ("bad-free", "is freed by cudaFreeHost"),
+    "array": ("bad-free", "it was freed before"),
+    "unwaited": ("unwaited-copy", "that it has not waited for"),
+    "leak": ("leak", "(100 bytes) was not freed when the program ended"),
+}
+
+
+@pytest.mark.parametrize("misuse", MISUSES)
+def test_a_misuse_of_the_runtime_is_named_by_line(misuse, program, tmp_path):
+    done = simulate("--leaks", "--json", "--", program("nvcc", "misuse", "-g"), misuse, cwd=tmp_path)
+    check, said = MISUSES[misuse]
+    document = json.loads(done.stdout)
+    (found,) = document["findings"]
+    assert (found["check"], said in found["message"]) == (check, True), found
+    if shutil.which("addr2line"):
+        assert (Path(found["file"]).name, found["line"]) == ("misuse.cu", line_of("misuse", f"// misuse: {misuse}"))
+    assert done.returncode == 1
+    if misuse == "unwaited":
+        assert "sum 448" in done.stderr  # it goes on as on a GPU that was quick
+
+
+def test_a_program_that_waits_and_frees_has_no_finding(program, tmp_path):
+    done = simulate("--leaks", "--", program("nvcc", "misuse"), "waited", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "sum 1792\n"
+    assert simulate("--", program("nvcc", "misuse"), "leak", cwd=tmp_path).returncode == 0  # only --leaks asks
+    done = simulate("--leaks", "--", program("nvcc", "misuse"), "leak", cwd=tmp_path)
+    assert "leak at " in done.stderr
+    assert "launch 0, the program" in done.stderr
 
 
 def test_a_kernel_that_does_not_end_is_refused(program, tmp_path):

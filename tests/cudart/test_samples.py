@@ -37,3 +37,10 @@ def test_a_sample_does_what_it_did(name, tmp_path):
     came = EXPECTED["came"][name]
     result = samples.ran(program, folder, *(("--launches", "1") if came.startswith("cut: ") else ()))
     assert result["came"] == came.removeprefix("cut: "), result
+
+
+def test_the_documentation_has_what_came_of_the_samples():
+    page = (Path(__file__).parents[2] / "docs" / "cuda.md").read_text()
+    assert "\n".join(samples.table(EXPECTED["came"])) in page
+    assert set(EXPECTED["came"].values()) <= {*samples.CAME, "cut: wrong"}
+    assert f"got to {len(EXPECTED['came'])} of 151 folders" in page

@@ -7,7 +7,13 @@ import (
 
 // libraryFolders are the folders of libraries whose code is inlined into kernels of users: tl.sum is a few lines of Triton's own.
 // A recording may come from another machine, so they are known by their names, wherever they were installed.
-var libraryFolders = []string{"triton/language/", "torch/_inductor/runtime/"}
+var libraryFolders = []string{"triton/language/", "torch/_inductor/runtime/", "include/cccl/", "include/crt/", "include/cooperative_groups/"}
+
+// libraryFiles are the headers of CUDA and of clang whose functions are inlined into kernels, as globs over their names.
+var libraryFiles = []string{
+	"*_indirect_functions.h", "sm_*_intrinsics.hpp", "sm_*_atomic_functions.hpp", "device_atomic_functions.hpp", "cooperative_groups.h",
+	"cuda_fp*.hpp", "cuda_bf16.hpp", "cuda_pipeline*.h", "cuda_awbarrier*.h", "__clang_cuda_*.h",
+}
 
 // noLibrary, as the only pattern of libraries, says that no file is one: places are then the innermost frames.
 const noLibrary = "none"
@@ -37,6 +43,11 @@ func (l *libraries) has(file string) bool {
 func (l *libraries) matches(file string) bool {
 	for _, folder := range libraryFolders {
 		if strings.Contains(file, "/"+folder) {
+			return true
+		}
+	}
+	for _, p := range libraryFiles {
+		if globs(p, path.Base(file)) {
 			return true
 		}
 	}

@@ -17,6 +17,8 @@ func TestTheUsersLineNamesASite(t *testing.T) {
 		"windows":                        {[]Frame{placed(`C:\py\triton\language\math.py`, 3), user}, nil, 1},
 		"inductor's runtime":             {[]Frame{placed("/x/torch/_inductor/runtime/triton_helpers.py", 3), user}, nil, 1},
 		"a name that only looks like it": {[]Frame{placed("/x/mytriton/language/math.py", 3), user}, nil, 0},
+		"a header of CUDA":               {[]Frame{placed("/x/include/surface_indirect_functions.h", 206), user}, nil, 1},
+		"one of its folders":             {[]Frame{placed("/x/include/cooperative_groups/details/sync.h", 9), user}, nil, 1},
 		"a library alone":                {[]Frame{library, placed("/x/triton/language/core.py", 9)}, nil, 1},
 		"a caller without a line":        {[]Frame{library, placed("/home/me/k.py", 0)}, nil, 0},
 		"no libraries":                   {[]Frame{library, user}, []string{"none"}, 0},

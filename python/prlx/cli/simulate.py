@@ -53,6 +53,8 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         return _run_program(program, values, ui)
     if values.launches is not None:
         raise UsageError("--launches is about programs", hint="prlx simulate --launches N -- PROGRAM runs one")
+    if values.leaks:
+        raise UsageError("--leaks is about programs", hint="prlx simulate --leaks -- PROGRAM runs one")
     return run_script(values, ui, enable)
 
 
@@ -104,6 +106,7 @@ def _run_program(program: str, values: argparse.Namespace, ui: UI) -> int:
         options,
         target,
         most=values.launches or 0,
+        leaks=bool(values.leaks),
         stdout=sys.stderr.fileno() if ui.json else None,
     )
     document = ran.seen.document(
@@ -434,6 +437,7 @@ COMMAND = Command(
             metavar="N",
             brief=True,
         ),
+        Option(("--leaks",), "of a program: memory that is there when it ends is a finding", takes="switch"),
         Option(("--selftest",), "compare the simulator with this machine's GPU", takes="switch"),
     ),
     notes=(

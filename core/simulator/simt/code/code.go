@@ -7,6 +7,7 @@ import (
 	"github.com/prlx-go/prlx/core/simulator/simt/lane"
 	"github.com/prlx-go/prlx/core/simulator/simt/memory"
 	"github.com/prlx-go/prlx/core/simulator/simt/target"
+	"github.com/prlx-go/prlx/core/simulator/simt/texture"
 )
 
 // Kind says how an instruction is executed.
@@ -34,6 +35,7 @@ const (
 	KindRestore  // the stack to what it was
 	KindMalloc
 	KindFree
+	KindTexture // a fetch, or where an access of a surface lands
 	KindNothing
 	KindJump // from here on control flow
 	KindBranch
@@ -140,6 +142,7 @@ type Kernel struct {
 	Calls     []Call
 	Switches  [][]Label
 	Copies    []memory.Copy
+	Textures  []Texture
 	Frames    []Frame // by function, as calls number them
 	Local     int     // bytes of local memory of a thread
 	Stack     uint64  // of these bytes, the last: the stack of functions that are called through pointers or call themselves, and of alloca
@@ -167,6 +170,20 @@ type Barrier struct {
 	Warp    bool  // bar.warp.sync
 	Aligned bool
 	In, Out Register // of a reduction
+}
+
+// Texture is the static part of an access of a texture or a surface. A fetch writes its texel to the registers of Out. Of a surface Out
+// is the address at which the access lands, of lane.R64, and the predicate that says whether it does: loads and stores follow.
+type Texture struct {
+	texture.Access
+	Handle      int32    // register of lane.R64
+	Coordinates [3]int32 // registers of lane.R32
+	Layer       int32    // likewise, -1 none
+	Out         []int32  // registers, -1 nobody wants it
+	Surface     bool
+	Boundary    texture.Boundary // of a surface
+	Bytes       uint32           // of a surface: that are accessed
+	Store       bool             // of a surface
 }
 
 // reduction is what bar.red does with a predicate of every thread.

@@ -5,6 +5,8 @@ type Approximation struct {
 	At   int32 // index into Kernel.Code
 	Name string
 	How  string // in words
+
+	Sometimes bool // it depends on what the instruction meets: it counts by itself where it was
 }
 
 // Use is what a value decides.

@@ -152,7 +152,7 @@ func (b *binder) unknown(in *ptx.Inst, format string, args ...any) *fault.Error 
 func hintOf(op ptx.Opcode) string {
 	switch op.Name {
 	case "tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep":
-		return "textures and surfaces are not simulated: read and write the array through a pointer"
+		return "of textures and surfaces tex, tld4, suld.b and sust.b are executed, by objects: read and write the array so, or through a pointer"
 	case "shfl", "vote":
 		if !hasMod(op, "sync") {
 			return "sm_70 took it away: use the form with .sync and a mask"

@@ -105,6 +105,10 @@ var emitters = map[string]emitter{
 		".init .inval .arrive .arrive_drop (.noComplete, with a count) .test_wait (.parity) .pending_count, .shared and generic, b64",
 	},
 	"wmma":     {(*binder).emitWmma, lane.WmmaDoc},
+	"tex":      {(*binder).emitFetch, "1d 2d 3d a1d a2d cube acube, .v4 of f32 s32 u32, coordinates f32 and s32, by objects; .level and .grad: a texture has one level; a linear filter is approximated"},
+	"tld4":     {(*binder).emitFetch, ".r .g .b .a of 2d and a2d, by objects"},
+	"suld":     {(*binder).emitSurface, ".b of 1d 2d 3d a1d a2d, b8 to b64, .v2 .v4, .trap .clamp .zero, by objects"},
+	"sust":     {(*binder).emitSurface, "as suld"},
 	"cvta":     {(*binder).emitConvertAddress, "u64, to and from .global .shared .local .const"},
 	"isspacep": {(*binder).emitSpace, ".global .shared .local .const .param"},
 	"alloca": {

@@ -3,6 +3,7 @@ package compile
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/prlx-go/prlx/core/simulator/ptx"
 	"github.com/prlx-go/prlx/core/simulator/simt/code"
@@ -75,10 +76,22 @@ func (b *binder) callee(in *ptx.Inst) (*ptx.Function, error) {
 		return nil, b.unknown(in, "function %s is not declared", name)
 	case found.Entry:
 		return nil, b.unknown(in, "%s is a kernel", name)
+	case found.Extern && isDeviceRuntime(name):
+		return nil, b.unknown(in, "launches from the device are not simulated (%s): launch from the host", name)
 	case found.Extern && systemCalls[name].params == nil:
 		return nil, b.unknown(in, "function %s has no body, and the simulator does not provide it", name)
 	}
 	return found, nil
+}
+
+// isDeviceRuntime reports whether a function is one of the runtime that kernels launch others with.
+func isDeviceRuntime(name string) bool {
+	for _, begin := range []string{"cudaGraph", "cudaLaunchDevice", "cudaGetParameterBuffer", "cudaDeviceSynchronize", "cudaStream", "cudaEvent", "__cudaCDP"} {
+		if strings.HasPrefix(name, begin) {
+			return true
+		}
+	}
+	return false
 }
 
 // callParts takes a call apart: call (results), name, (arguments).

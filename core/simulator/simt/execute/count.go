@@ -13,6 +13,7 @@ type count struct {
 	issued, lanes, divergent  uint64
 	bytes, sectors, conflicts uint64
 	global, shared            uint64 // accesses with at least one lane
+	approximated              uint64 // of an instruction that sometimes is
 }
 
 // sumCounts adds another worker's counts.
@@ -27,6 +28,7 @@ func sumCounts(to, from []count) {
 		a.conflicts += b.conflicts
 		a.global += b.global
 		a.shared += b.shared
+		a.approximated += b.approximated
 	}
 }
 
@@ -77,7 +79,7 @@ func (l *LineCount) add(in *code.Inst, c *count) {
 		l.Barriers += c.issued
 	case code.KindAtomic:
 		l.Atomics += c.issued
-	case code.KindLoad, code.KindStore, code.KindMatrix, code.KindCopyAsync:
+	case code.KindLoad, code.KindStore, code.KindMatrix, code.KindCopyAsync, code.KindTexture:
 		l.SharedAccesses += c.shared
 		if in.Kind == code.KindStore {
 			l.GlobalStores += c.global

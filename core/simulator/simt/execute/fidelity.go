@@ -10,7 +10,7 @@ import (
 func fidelity(k *code.Kernel, counts []count) (f Fidelity) {
 	var ran uint64
 	for i, a := range k.Approximations {
-		n := counts[a.At].issued
+		n := timesApproximated(&a, counts)
 		if n == 0 {
 			continue
 		}
@@ -24,11 +24,19 @@ func fidelity(k *code.Kernel, counts []count) (f Fidelity) {
 		}
 		d := Decision{Use: a.Use.String(), Text: k.Text(a.At), Function: k.Origin(a.At).Function.Name, Where: k.Where(a.At), Count: n}
 		for i, from := range k.Approximations {
-			if a.From&ran>>min(i, 63)&1 != 0 && counts[from.At].issued > 0 && !slices.Contains(d.From, from.Name) {
+			if a.From&ran>>min(i, 63)&1 != 0 && timesApproximated(&from, counts) > 0 && !slices.Contains(d.From, from.Name) {
 				d.From = append(d.From, from.Name)
 			}
 		}
 		f.Decides = append(f.Decides, d)
 	}
 	return f
+}
+
+// timesApproximated is how often an instruction gave a result that may differ from a GPU's.
+func timesApproximated(a *code.Approximation, counts []count) uint64 {
+	if a.Sometimes {
+		return counts[a.At].approximated
+	}
+	return counts[a.At].issued
 }

@@ -91,6 +91,7 @@ const (
 	checkFreed           Check = "use-after-free"
 	checkFree            Check = "bad-free"
 	checkMetadata        Check = "sparse-metadata"
+	checkTexture         Check = "bad-texture"
 )
 
 // Finding is what a check found, once for each instruction and check, with how often.

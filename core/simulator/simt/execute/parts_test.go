@@ -66,9 +66,9 @@ func TestConflictsThatAreKnownAreThoseOfTheAddresses(t *testing.T) {
 }
 
 func TestCountsOfWorkersAddUp(t *testing.T) {
-	to := []count{{1, 2, 3, 4, 5, 6, 7, 8}, {}}
-	sumCounts(to, []count{{10, 20, 30, 40, 50, 60, 70, 80}, {issued: 9}})
-	if want := (count{11, 22, 33, 44, 55, 66, 77, 88}); to[0] != want || to[1] != (count{issued: 9}) {
+	to := []count{{1, 2, 3, 4, 5, 6, 7, 8, 9}, {}}
+	sumCounts(to, []count{{10, 20, 30, 40, 50, 60, 70, 80, 90}, {issued: 9}})
+	if want := (count{11, 22, 33, 44, 55, 66, 77, 88, 99}); to[0] != want || to[1] != (count{issued: 9}) {
 		t.Errorf("%+v, want %+v and 9 issued", to, want)
 	}
 }

@@ -46,6 +46,7 @@ type worker struct {
 const (
 	turnBudget    = 1 << 20 // instructions of a block before another is started, where blocks may wait for each other
 	residentBytes = 1 << 30 // what resident blocks may need together unless the job says less
+	togetherBytes = 2 << 30 // likewise, those of a cooperative grid, which are resident all at once
 )
 
 // execute runs all blocks and joins what the workers found.
@@ -128,16 +129,20 @@ func (r *Running) hire() (workers []*worker, release func(), err error) {
 		n, most = 1, int(max(1, min(uint64(limit/2/bytes), uint64(r.Kernel.Target.ResidentBlocks), r.Blocks)))
 	}
 	if r.Kernel.Cooperative {
-		if most = int(r.Blocks); int64(most) > limit/2/bytes {
+		whole := int64(togetherBytes)
+		if l := r.job.Budget().Limit(); l > 0 {
+			whole = min(whole, l)
+		}
+		if most = int(r.Blocks); int64(most) > whole/bytes {
 			return nil, nil, fault.New(fault.Limit, "kernel %s needs about %d bytes for the %d blocks of its cooperative grid, %d may be held",
-				r.Kernel.Name, bytes*int64(most), most, limit/2).WithHint("raise the memory limit (--memory-limit), or launch fewer blocks")
+				r.Kernel.Name, bytes*int64(most), most, whole).WithHint("raise the memory limit (--memory-limit), or launch fewer blocks")
 		}
 	}
 	if r.options.StopAtFirst {
 		n = 1
 	}
 	n = int(min(uint64(n), max(r.Blocks, 1)))
-	n = int(max(1, min(int64(n), limit/bytes)))
+	n = int(max(1, min(int64(n), limit/bytes))) // of a cooperative grid there is one
 	held := bytes * int64(n*most)
 	if r.options.GlobalRaces && n > 1 {
 		if undo, ok := r.racesApart(limit - held); ok {

@@ -49,6 +49,8 @@ func (b *Block) execute(w *Warp, in *code.Inst, at int32, lanes uint32) {
 		b.malloc(w, in, at, lanes)
 	case code.KindFree:
 		b.free(w, in, at, lanes)
+	case code.KindTexture:
+		b.texture(w, in, at, lanes)
 	case code.KindDivide:
 		b.divide(w, in, at, lanes)
 	case code.KindClock:

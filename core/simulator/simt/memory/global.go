@@ -222,3 +222,12 @@ func (g *Global) within(low, high, legal uint64) *region {
 	}
 	return r
 }
+
+// Span is memory that an instruction reads as a whole: n bytes at an address.
+func (g *Global) Span(address, n uint64) ([]byte, *Fault) {
+	var found faults
+	if in := g.checkSized(&found, &Transfer{}, 0, address, n, 1); in != nil {
+		return in.bytes[address-in.base:][:n:n], nil
+	}
+	return nil, found.first
+}

@@ -1,0 +1,60 @@
+/* What the program itself does wrong with the runtime: noted in the run that it is a part of, else said at once. */
+#define _GNU_SOURCE
+#include "driver.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The library is loaded before a handler of signals or a destructor asks for its frames. */
+__attribute__((constructor)) static void begin(void) {
+  void *at[1];
+  if (getenv("PRLX_CUDA_DEVICE")) backtrace(at, 1);
+}
+
+struct place caller(void) {
+  struct place p = {{NULL}};
+  void *at[32];
+  Dl_info info;
+  int n = backtrace(at, 32), found = 0;
+  for (int i = 1; i < n && found < 3; i++) {
+    if (!dladdr(at[i], &info) || !info.dli_fname) continue;
+    const char *name = strrchr(info.dli_fname, '/');
+    name = name ? name + 1 : info.dli_fname;
+    if (strncmp(name, "libcuda", 7) != 0) p.at[found++] = (char *)at[i] - 1; /* within the call, not behind it */
+  }
+  return p;
+}
+
+/* A finding of a check in a call of the program. */
+API void prlx_cuda_note(const char *check, const char *call, const char *message, const struct place *where) {
+  struct text t = {0};
+  Dl_info info;
+  struct place here = where ? *where : caller();
+  if (!watched()) {
+    fprintf(stderr, "prlx: %s: %s: %s\n", check, call, message);
+    return;
+  }
+  say(&t, "{\"check\": ");
+  say_quoted(&t, check, strlen(check));
+  say(&t, ", \"call\": ");
+  say_quoted(&t, call, strlen(call));
+  say(&t, ", \"message\": ");
+  say_quoted(&t, message, strlen(message));
+  say(&t, ", \"places\": [");
+  for (int i = 0; i < 3 && here.at[i] && dladdr(here.at[i], &info) && info.dli_fname; i++) {
+    char *whole = realpath(info.dli_fname, NULL); /* a program's name may be relative to where it runs */
+    const char *object = whole ? whole : info.dli_fname;
+    say(&t, "%s{\"offset\": %llu, \"function\": ", i ? ", " : "", (unsigned long long)((char *)here.at[i] - (char *)info.dli_fbase));
+    say_quoted(&t, info.dli_sname ? info.dli_sname : "", info.dli_sname ? strlen(info.dli_sname) : 0);
+    say(&t, ", \"object\": ");
+    say_quoted(&t, object, strlen(object));
+    say(&t, "}");
+    free(whole);
+  }
+  say(&t, "]");
+  say(&t, "}");
+  if (t.at) free(ask_text("run_note", t.at, t.n));
+  free(t.at);
+}
