@@ -17,6 +17,7 @@ type Core struct {
 	tables    tableStore
 	device    device.Device
 	collector collector
+	tapes     tapes
 	debug     atomic.Bool
 }
 

@@ -107,7 +107,7 @@ type Generator struct {
 // Operator is one record: an operator that ran.
 type Operator struct {
 	Place     *Place
-	Scalars   string // the arguments that are no tensors, as text
+	Scalars   string // the arguments other than tensors, as text
 	Generator *Generator
 	Values    []Value // of the place's slots, in order
 }

@@ -265,7 +265,7 @@ func TestDigestIsAsSpecified(t *testing.T) {
 			}
 		}
 	}
-	if got := Of("int64", []byte{1, 0, 0, 0, 0, 0, 0, 0}, false).Digest; got != 0x6f153a8303924b45 {
+	if got := Of("int64", []byte{1, 0, 0, 0, 0, 0, 0, 0}, false).Digest; got != 0x3799d34785664a95 {
 		t.Errorf("the digest of the integer 1 changed: %#x", got)
 	}
 }
@@ -303,7 +303,7 @@ func TestNumbersOfFloats(t *testing.T) {
 		"complex64":   {"complex64", words(f(3), 0x7FC00000), 1, 0, 3, 3},
 		"float8 none": {"float8_e4m3fn", []byte{0x7F}, 0, 0, math.NaN(), 0},
 	} {
-		v := Of(c.kind, c.bytes, false)
+		v := Of(c.kind, c.bytes, true)
 		if v.NaN != c.nan || v.Inf != c.inf || v.Sum != c.sum || !(v.Max == c.most || math.IsNaN(v.Max) && math.IsNaN(c.most)) {
 			t.Errorf("%s: got %d NaN, %d Inf, max %v, sum %v; want %d, %d, %v, %v", name, v.NaN, v.Inf, v.Max, v.Sum, c.nan, c.inf, c.most, c.sum)
 		}
@@ -393,15 +393,17 @@ func same(a, b *Operator) bool {
 
 func BenchmarkOf(b *testing.B) {
 	memory := make([]byte, 1<<20)
-	for i := range len(memory) / 4 {
-		binary.LittleEndian.PutUint32(memory[4*i:], math.Float32bits(float32(i)))
+	for i := range len(memory) / 8 { // finite as elements of every type
+		binary.LittleEndian.PutUint64(memory[8*i:], 0x3F803E813F023D03+uint64(i%97)<<32)
 	}
 	for _, kind := range []string{"float32", "bfloat16", "float64", "int64"} {
-		b.Run(kind, func(b *testing.B) {
-			b.SetBytes(int64(len(memory)))
-			for b.Loop() {
-				Of(kind, memory, true)
-			}
-		})
+		for name, written := range map[string]bool{"read": false, "written": true} {
+			b.Run(kind+"/"+name, func(b *testing.B) {
+				b.SetBytes(int64(len(memory)))
+				for b.Loop() {
+					Of(kind, memory, written)
+				}
+			})
+		}
 	}
 }

@@ -28,6 +28,7 @@ type Writer struct {
 	ring    int64
 	limit   int64   // bytes of the file; 0: none
 	steps   []int64 // where the steps that are in the file begin
+	held    []Value // of the record that comes next
 	end     End
 	failed  error
 	closed  bool
@@ -110,6 +111,22 @@ func (w *Writer) Slots(place int) ([]Slot, error) {
 		return nil, fault.Usagef("place %d was not defined", place)
 	}
 	return w.places[place].Slots, nil
+}
+
+// Hold keeps what the tensors of the next record held before its operator ran.
+func (w *Writer) Hold(values []Value) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held = values
+}
+
+// Held takes what was kept.
+func (w *Writer) Held() []Value {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	held := w.held
+	w.held = nil
+	return held
 }
 
 // Step begins a step.
