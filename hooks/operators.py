@@ -1,10 +1,11 @@
 """What of torch is listened to while a tape of training steps is written: operators, modules and optimizers.
 
-Nothing is replaced. A ``TorchDispatchMode`` sees each operator below autograd, where what ran is what was computed. Global hooks of
-modules say in whose forward it ran, those of optimizers where the third phase begins and ends. All of it is removed with ``close``.
+Nothing is replaced. A ``TorchDispatchMode`` sees each operator below autograd, where what ran is what was computed. Global
+hooks of modules say in whose forward it ran, those of optimizers where the third phase begins and ends. All of it is removed
+with ``close``.
 
-The module of a backward operator is that of the forward operator whose autograd node runs: both have one sequence number. An operator of an
-optimizer belongs to the parameter that it, or the last one before it, was about.
+The module of a backward operator is that of the forward operator whose autograd node runs: both have one sequence number. An
+operator of an optimizer belongs to the parameter that it, or the last one before it, was about.
 """
 
 from __future__ import annotations
@@ -24,12 +25,18 @@ INPUT, OUTPUT, MUTATED = range(3)
 TAKEN, UNINITIALIZED, UNREADABLE = range(3)
 
 _MOST_TEXT = 1000  # characters of the arguments of one operator
-_WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")  # parts of paths that are no module of the user's
+_WRAPPERS = (
+    "_orig_mod",
+    "_fsdp_wrapped_module",
+    "_checkpoint_wrapped_module",
+)  # parts of paths that a wrapper adds
 _DISTRIBUTED = ("DistributedDataParallel", "DataParallel")
 # Operators that write an argument without reading it: what was in it before can be anything.
 _WRITES_ONLY = frozenset(
-    "copy_ fill_ zero_ normal_ uniform_ bernoulli_ random_ exponential_ geometric_ cauchy_ log_normal_ "
-    "_foreach_zero_ _foreach_copy_".split()
+    (
+        *("copy_", "fill_", "zero_", "normal_", "uniform_", "bernoulli_", "random_", "exponential_", "geometric_"),
+        *("cauchy_", "log_normal_", "_foreach_zero_", "_foreach_copy_"),
+    )
 )
 
 
@@ -98,6 +105,7 @@ class Listener:
         self.number = -1  # of the step
         self._taking = False
         self._over = True  # the step has ended; the next begins with what comes next
+        self._stopped = False  # for good
         self._by_hand = False  # somebody says where steps begin
         self._optimizing = 0
         self._stepped: set[int] = set()  # optimizers that have stepped in this step
@@ -149,7 +157,7 @@ class Listener:
         self._begin()
 
     def _wanted(self, number: int) -> bool:
-        return number % self._every == 0
+        return not self._stopped and number % self._every == 0
 
     def _switch(self, on: bool) -> None:
         """Enter or leave the mode; another mode that was entered since keeps ours where it is."""
@@ -183,7 +191,7 @@ class Listener:
     def stop(self, why: str) -> None:
         """Stop taking before the run ends."""
         self._taking = False
-        self._wanted = lambda number: False  # type: ignore[method-assign, assignment]  # noqa: ARG005
+        self._stopped = True
         self._failed(why)
 
     # modules and optimizers
@@ -257,13 +265,13 @@ class Listener:
 
     def _dispatch(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run an operator, and take it where that is wanted."""
-        if self._over and not self._optimizing and not self._by_hand:
-            self._begin()
-        if not self._taking:
-            return func(*args, **kwargs)
         with self._lock:
+            plan = self._plans.get(func) or self._plan(func)
+            if self._over and not plan.skip and not self._optimizing and not self._by_hand:
+                self._begin()
+            if not self._taking:
+                return func(*args, **kwargs)
             try:
-                plan = self._plans.get(func) or self._plan(func)
                 where = self._where()
                 taken = self._before(plan, where, args, kwargs)
             except Exception as error:
@@ -282,7 +290,7 @@ class Listener:
             skip = "views"
         elif "empty" in short:
             skip = "empty"
-        elif short in ("resize_", "set_", "_local_scalar_dense", "equal"):
+        elif short in ("resize_", "set_", "_local_scalar_dense", "equal") or schema.name.startswith("profiler::"):
             skip = "without results"
         plan = _Plan(
             name=str(func),
@@ -337,7 +345,9 @@ class Listener:
                 if name not in plan.unread:
                     self._slot(record, INPUT, part, tensor)
         if record.phase == OPTIMIZER:
-            record.module = "" if plan.name.startswith("aten._foreach") or plan.name.startswith("aten._fused") else self._owner
+            record.module = (
+                "" if plan.name.startswith("aten._foreach") or plan.name.startswith("aten._fused") else self._owner
+            )
         record.scalars = ", ".join(texts)[:_MOST_TEXT]
         if written and record.tensors:
             self._sink.look([slot[2] for slot in record.slots], record.tensors)
@@ -452,7 +462,7 @@ def _mode_of(torch: Any) -> Any:
             self.entered = False
             self._dispatch = dispatch
 
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ARG002
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             return self._dispatch(func, args, kwargs or {})
 
     assert torch is not None

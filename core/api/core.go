@@ -36,6 +36,10 @@ func (c *Core) Call(op string, request []byte) []byte {
 			doc, err = c.configure(request)
 			return err
 		}
+		var done bool
+		if doc, done, err = c.callPacked(op, request); done {
+			return err
+		}
 		j := job.New(context.Background(), c.jobs.Limits())
 		if doc, err = c.run(j, op, request); err != nil {
 			return err

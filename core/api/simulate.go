@@ -43,10 +43,6 @@ func (c *Core) machineOperations(name string) (op, bool) {
 		return typed(c.defineTapePlace), true
 	case "tape_step":
 		return typed(c.beginTapeStep), true
-	case "tape_look":
-		return typed(c.lookAtTensors), true
-	case "tape_add":
-		return typed(c.addToTape), true
 	case "tape_close":
 		return typed(c.closeTape), true
 	}

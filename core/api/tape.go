@@ -1,6 +1,8 @@
 package api
 
 import (
+	"encoding/binary"
+	"strings"
 	"sync"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -116,24 +118,67 @@ func (c *Core) beginTapeStep(_ *job.Job, r *tapeStepRequest) (*tapeReply, error)
 // tapeTensor is where the elements of a tensor lie, one after the other: address, bytes, and its tape.State.
 type tapeTensor [3]uint64
 
-// tapeLookRequest asks for what tensors hold before an operator runs that may write them.
-type tapeLookRequest struct {
-	requestLimits
-	Tape    int64        `json:"tape"`
-	Types   []string     `json:"types"`
-	Tensors []tapeTensor `json:"tensors"`
+// Records cross as words of 64 bits and a text behind them, not as JSON: there is one an operator, and a training waits for it.
+//
+//	tape_look: the tape, the number of tensors, three words a tensor; the types of their elements, with commas
+//	tape_add: the tape, the place, 1 where the first values are those that were looked at last, the number of the other tensors, three
+//	words a tensor, and 0, or 5 and what is known of a generator: its seed, address and bytes of its state before, and after; the arguments
+type packed struct {
+	rest  []byte
+	short bool // it ended too early
 }
 
-// tapeAddRequest is the record of an operator that has run.
-type tapeAddRequest struct {
-	requestLimits
-	Tape      int64        `json:"tape"`
-	Place     int          `json:"place"`
-	Held      bool         `json:"held"`    // the first values are those that were looked at last
-	Tensors   []tapeTensor `json:"tensors"` // of the place's slots, without those
-	Scalars   string       `json:"scalars"`
-	Generator []uint64     `json:"generator"` // seed, and the address and bytes of the state before and after; absent: none
+func (p *packed) word() uint64 {
+	if len(p.rest) < 8 {
+		p.rest, p.short = nil, true
+		return 0
+	}
+	w := binary.LittleEndian.Uint64(p.rest)
+	p.rest = p.rest[8:]
+	return w
 }
+
+func (p *packed) words(n uint64) (list []uint64) {
+	if n > uint64(len(p.rest)/8) {
+		p.rest, p.short = nil, true
+		return nil
+	}
+	for range n {
+		list = append(list, p.word())
+	}
+	return list
+}
+
+func (p *packed) tensors() (list []tapeTensor) {
+	n := p.word()
+	if n > uint64(len(p.rest)/24) {
+		p.rest, p.short = nil, true
+		return nil
+	}
+	for range n {
+		list = append(list, tapeTensor{p.word(), p.word(), p.word()})
+	}
+	return list
+}
+
+// callPacked runs an operation whose request is words. ok is false where the operation has another kind of request.
+func (c *Core) callPacked(op string, request []byte) (doc []byte, ok bool, err error) {
+	p := &packed{rest: request}
+	switch op {
+	case "tape_look":
+		doc, err = []byte("{}"), c.lookAtTensors(p)
+	case "tape_add":
+		var said tapeAdded
+		if said, err = c.addToTape(p); err == nil {
+			doc, err = encode(said)
+		}
+	default:
+		return nil, false, nil
+	}
+	return doc, true, err
+}
+
+var errShort = fault.New(fault.Internal, "a record of a tape ends too early")
 
 // tapeAdded says what is wrong with what an operator got and made. It never leaves the boundary.
 type tapeAdded struct {
@@ -142,55 +187,59 @@ type tapeAdded struct {
 }
 
 // lookAtTensors keeps what tensors hold for the record that comes next.
-func (c *Core) lookAtTensors(_ *job.Job, r *tapeLookRequest) (*tapeReply, error) {
-	w, err := c.tapes.find(r.Tape)
+func (c *Core) lookAtTensors(p *packed) error {
+	w, err := c.tapes.find(int64(p.word()))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if len(r.Types) != len(r.Tensors) {
-		return nil, fault.Usagef("%d types of %d tensors", len(r.Types), len(r.Tensors))
+	tensors := p.tensors()
+	types := strings.Split(string(p.rest), ",")
+	if p.short || len(types) != len(tensors) {
+		return errShort
 	}
-	var held []tape.Value
-	for i, at := range r.Tensors {
-		v, err := c.valueOf(r.Types[i], at, false)
-		if err != nil {
-			return nil, err
+	held := make([]tape.Value, len(tensors))
+	for i, at := range tensors {
+		if held[i], err = c.valueOf(types[i], at, false); err != nil {
+			return err
 		}
-		held = append(held, v)
 	}
 	w.Hold(held)
-	return &tapeReply{}, nil
+	return nil
 }
 
 // addToTape looks at what an operator got and made, and adds its record.
-func (c *Core) addToTape(_ *job.Job, r *tapeAddRequest) (*tapeAdded, error) {
-	w, err := c.tapes.find(r.Tape)
+func (c *Core) addToTape(p *packed) (said tapeAdded, err error) {
+	w, err := c.tapes.find(int64(p.word()))
 	if err != nil {
-		return nil, err
+		return said, err
 	}
-	slots, err := w.Slots(r.Place)
+	place, held, tensors := int(p.word()), p.word(), p.tensors()
+	generator := p.words(p.word())
+	if p.short {
+		return said, errShort
+	}
+	slots, err := w.Slots(place)
 	if err != nil {
-		return nil, err
+		return said, err
 	}
-	o := &tape.Operator{Scalars: r.Scalars}
-	if r.Held {
+	o := &tape.Operator{Scalars: string(p.rest)}
+	if held == 1 {
 		o.Values = w.Held()
 	}
-	if len(o.Values)+len(r.Tensors) != len(slots) {
-		return nil, fault.Usagef("place %d has %d tensors, got %d and %d", r.Place, len(slots), len(o.Values), len(r.Tensors))
+	if len(o.Values)+len(tensors) != len(slots) {
+		return said, fault.New(fault.Internal, "place %d has %d tensors, got %d and %d", place, len(slots), len(o.Values), len(tensors))
 	}
-	for _, at := range r.Tensors {
+	for _, at := range tensors {
 		s := &slots[len(o.Values)]
 		v, err := c.valueOf(s.Type, at, s.Role != tape.Input)
 		if err != nil {
-			return nil, err
+			return said, err
 		}
 		o.Values = append(o.Values, v)
 	}
-	if o.Generator, err = c.generatorOf(r.Generator); err != nil {
-		return nil, err
+	if o.Generator, err = c.generatorOf(generator); err != nil {
+		return said, err
 	}
-	said := &tapeAdded{}
 	for i := range o.Values {
 		bad := o.Values[i].NaN + o.Values[i].Inf
 		if slots[i].Role == tape.Input {
@@ -199,7 +248,7 @@ func (c *Core) addToTape(_ *job.Job, r *tapeAddRequest) (*tapeAdded, error) {
 			said.BadOut += bad
 		}
 	}
-	return said, w.Add(r.Place, o)
+	return said, w.Add(place, o)
 }
 
 // valueOf looks at a tensor.

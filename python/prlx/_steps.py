@@ -8,6 +8,7 @@ import platform
 import sys
 import threading
 import warnings
+from array import array
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +23,13 @@ if TYPE_CHECKING:
     from ._request import Path as AnyPath
 
 LIMIT = 4 << 30  # bytes of a tape without a ring, unless more are allowed
-_ENVIRONMENT = ("CUBLAS_WORKSPACE_CONFIG", "MKL_NUM_THREADS", "NVIDIA_TF32_OVERRIDE", "OMP_NUM_THREADS", "PYTHONHASHSEED")
+_ENVIRONMENT = (
+    "CUBLAS_WORKSPACE_CONFIG",
+    "MKL_NUM_THREADS",
+    "NVIDIA_TF32_OVERRIDE",
+    "OMP_NUM_THREADS",
+    "PYTHONHASHSEED",
+)
 
 _running: Steps | None = None  # a process takes one tape at a time
 _lock = threading.Lock()
@@ -82,7 +89,12 @@ class Steps:
                 "ranks": ranks,
                 "facts": [{"name": name, "value": value} for name, value in sorted(_facts().items())],
             }
-            asked = {"path": _request.absolute(self.path), "run": run, "limit": self._asked["limit"], "overwrite": self._asked["overwrite"]}
+            asked = {
+                "path": _request.absolute(self.path),
+                "run": run,
+                "limit": self._asked["limit"],
+                "overwrite": self._asked["overwrite"],
+            }
             self._tape = _core.call("tape_open", asked)["tape"]
             try:
                 self._listener.open()
@@ -92,7 +104,9 @@ class Steps:
             _running = self
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -109,7 +123,11 @@ class Steps:
         if tape is None or os.getpid() != self._owner:
             return
         said = {"tape": tape, "skipped": dict(self._listener.skipped), "failed": self.failed or ""}
-        self.bytes = _core.call("tape_close", said)["bytes"]
+        try:
+            self.bytes = _core.call("tape_close", said)["bytes"]
+        except PrlxError as error:
+            if self.failed is None:  # else it was said, and a training does not end for its tape
+                self._stopped(str(error))
 
     def _stopped(self, why: str) -> None:
         """Taking cannot go on; the training does."""
@@ -124,7 +142,10 @@ class Steps:
 
     def look(self, types: list[str], tensors: list[tuple[int, int, int]]) -> None:
         """Look at tensors before an operator writes some of them."""
-        _core.call("tape_look", {"tape": self._tape, "types": types, "tensors": tensors})
+        words = array("Q", (self._tape or 0, len(tensors)))
+        for each in tensors:
+            words.extend(each)
+        _core.call_packed("tape_look", words.tobytes() + ",".join(types).encode())
 
     def add(self, record: Record, generator: list[int] | None) -> None:
         """Write the record of an operator that ran."""
@@ -132,15 +153,11 @@ class Steps:
         place = self._places.get(key)
         if place is None:
             place = self._places[key] = self._define(record)
-        said = {
-            "tape": self._tape,
-            "place": place,
-            "held": record.held > 0,
-            "tensors": record.tensors,
-            "scalars": record.scalars,
-            "generator": generator,
-        }
-        self.seen(record, _core.call("tape_add", said))
+        words = array("Q", (self._tape or 0, place, record.held > 0, len(record.tensors)))
+        for each in record.tensors:
+            words.extend(each)
+        words.extend((0,) if generator is None else (5, *generator))
+        self.seen(record, _core.call_packed("tape_add", words.tobytes() + record.scalars.encode(errors="replace")))
 
     def seen(self, record: Record, said: Mapping[str, Any]) -> None:  # noqa: ARG002
         """What the core says of an operator's values."""
@@ -164,7 +181,9 @@ class Steps:
     def __repr__(self) -> str:
         state = "ended" if self._tape is None else "running"
         size = f", {format_bytes(self.bytes)}" if self.bytes else ""
-        return f"<Steps: {state}, {plural(self._listener.number + 1, 'step')}, {plural(self.operators, 'record')}{size}>"
+        return (
+            f"<Steps: {state}, {plural(self._listener.number + 1, 'step')}, {plural(self.operators, 'record')}{size}>"
+        )
 
 
 def steps(
@@ -178,9 +197,10 @@ def steps(
 ) -> Steps:
     """Write down what the operators of training steps get and make: ``with prlx.torch.steps("a.tape"):``.
 
-    Each operator is one record: its module, its phase (forward, backward or optimizer), digests of what it got and made, how much
-    of that is NaN or infinite, the largest value, and the state of the random numbers around it. ``prlx diff`` compares two tapes
-    and names the first operator that made something else of the same inputs. Outside of the block nothing of torch is touched.
+    Each operator is one record: its module, its phase (forward, backward or optimizer), digests of what it got and made, how
+    much of that is NaN or infinite, the largest value, and the state of the random numbers around it. ``prlx diff`` compares
+    two tapes and names the first operator that made something else of the same inputs. Outside of the block nothing of torch
+    is touched.
 
     Parameters
     ----------
@@ -215,7 +235,9 @@ def steps(
         importlib.import_module("torch")
     except ImportError as error:
         raise UsageError(f"torch cannot be imported: {error}", hint="tapes are of programs that use torch") from error
-    return Steps(Path(path).expanduser().absolute(), every=every, ring=ring, level=level, limit=limit, overwrite=overwrite)
+    return Steps(
+        Path(path).expanduser().absolute(), every=every, ring=ring, level=level, limit=limit, overwrite=overwrite
+    )
 
 
 def _rank() -> tuple[int, int]:

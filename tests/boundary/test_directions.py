@@ -32,6 +32,9 @@ FLOORS = (
     ("_snapshots",),
     ("_clocks",),
     ("_peers",),
+    # tapes of training steps
+    ("hooks.operators",),
+    ("_steps",),
     ("jax", "torch"),
     # what repeats
     ("_cycles_tables", "_cycles_xlsx"),
