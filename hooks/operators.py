@@ -236,6 +236,8 @@ class Listener:
         self._owners, self._owner = {}, ""
         for name, parameter in self._trained(optimizer):
             self._owners[id(parameter)] = name
+            state = optimizer.state.get(parameter) or {}
+            self._owners |= {id(each): name for each in state.values() if isinstance(each, self._torch.Tensor)}
             if parameter.grad is not None:
                 self._owners[id(parameter.grad)] = name
                 if self._modules:
