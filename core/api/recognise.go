@@ -3,6 +3,7 @@ package api
 import (
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/recording"
+	"github.com/prlx-go/prlx/core/tape"
 )
 
 // siteMapArgs are the fields of a request that say where the names of the sites of v1 recordings come from.
@@ -21,7 +22,7 @@ type recogniseRequest struct {
 // recogniseDocument says what a path holds.
 type recogniseDocument struct {
 	Schema string `json:"schema"`
-	What   string `json:"what"` // "recording", "session" or "timeline"
+	What   string `json:"what"` // "recording", "session", "tape" or "timeline"
 }
 
 // recognise tells recordings and sessions from everything else, which is a timeline's to refuse.
@@ -32,6 +33,11 @@ func recognise(j *job.Job, r *recogniseRequest) (*recogniseDocument, error) {
 		return nil, err
 	case kind != "":
 		doc.What = kind
+		return doc, nil
 	}
-	return doc, nil
+	held, err := tape.Holds(j.Context(), r.Path)
+	if held {
+		doc.What = "tape"
+	}
+	return doc, err
 }

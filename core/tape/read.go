@@ -22,6 +22,7 @@ const headBytes = len(Magic) + 4
 type Step struct {
 	Number    int64
 	Operators []*Operator
+	Open      bool // the tape ends before the step does
 }
 
 // Reader reads a tape step by step. After the last one, End and Broken say how the tape ends.
@@ -111,6 +112,9 @@ func (r *Reader) Next(ctx context.Context) (*Step, error) {
 	}
 	last := r.next
 	r.next = nil
+	if last != nil {
+		last.Open = r.End == nil || r.End.Dropped > 0 || r.End.Failed != ""
+	}
 	return last, nil
 }
 

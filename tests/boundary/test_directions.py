@@ -46,7 +46,7 @@ FLOORS = (
     ("_diff_outputs",),
     ("_diff_text",),
     ("_diff",),
-    ("_session_diff",),
+    ("_session_diff", "_steps_diff"),
     ("_compare", "_kernel_events"),
     ("_kernel_trace", "_assert"),
     ("_session",),

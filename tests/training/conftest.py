@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -28,16 +29,33 @@ def torch_environment() -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(TORCH), "LD_LIBRARY_PATH": str(TORCH / "stubs"), "NO_COLOR": "1"}
 
 
-@pytest.fixture
-def train(torch_environment: dict[str, str], tmp_path: Path) -> Callable[..., Any]:
-    """Runs a function of ``programs.py`` with torch, in the folder of the test; returns what it returned."""
+@pytest.fixture(scope="session")
+def train_in(torch_environment: dict[str, str]) -> Callable[..., Any]:
+    """Runs a function of ``programs.py`` or of another module here with torch, in a folder; returns what it returned."""
 
-    def run(name: str, *words: object, seconds: int = 300) -> Any:
+    def run(folder: Path, name: str, *words: object, seconds: int = 300) -> Any:
         command = [sys.executable, "-W", "ignore", str(HERE / "programs.py"), name, *map(str, words)]
         done = subprocess.run(
-            command, cwd=tmp_path, env=torch_environment, capture_output=True, text=True, timeout=seconds, check=False
+            command, cwd=folder, env=torch_environment, capture_output=True, text=True, timeout=seconds, check=False
         )
         assert done.returncode == 0, done.stderr[-4000:]
         return json.loads(done.stdout.splitlines()[-1])
+
+    return run
+
+
+@pytest.fixture
+def train(train_in: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
+    """Runs a function of ``programs.py`` with torch, in the folder of the test; returns what it returned."""
+    return functools.partial(train_in, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def command() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs ``prlx``."""
+
+    def run(*words: object) -> subprocess.CompletedProcess[str]:
+        line = [sys.executable, "-m", "prlx", *map(str, words)]
+        return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
 
     return run

@@ -3,6 +3,10 @@
 The list was written, with its answers, before the comparer was run on it. Each harm is of the model and the loop of ``run``
 below. An answer is the kind of the first difference, and where it is: step, phase, module, operator. Memory is changed through
 NumPy, so that no operator of torch says so.
+
+Two answers of the first list were wrong, and what the comparison said held when it was looked at by hand. ``threads`` was
+thought to change the sum of a million elements. With two threads that has the same bits here, and the first to differ is what a
+norm adds up over rows in its backward. ``double`` was thought to begin in a module; the batch is converted before.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ class Harm:
     threads: int = 1
     batch: Callable[[int, numpy.ndarray], numpy.ndarray] | None = None
     scale: Callable[[int], float] | None = None
-    half: bool = False
+    double: bool = False
 
 
 class Attention(torch.nn.Module):
@@ -103,7 +107,7 @@ def run(path: str, harm: Harm | None, steps: int = 4, seed: int = 1) -> None:
     torch.set_num_threads(1 if harm is None else harm.threads)
     twice.broken = False
     net = build()
-    half = harm is not None and harm.half
+    double = harm is not None and harm.double
     opt = torch.optim.AdamW(net.parameters(), lr=1e-2)
     if harm is not None and harm.built is not None:
         harm.built(net, opt)
@@ -120,7 +124,7 @@ def run(path: str, harm: Harm | None, steps: int = 4, seed: int = 1) -> None:
                 harm.before(step, net, opt)
             x = torch.from_numpy(batch)
             scale = 1.0 if harm is None or harm.scale is None else harm.scale(step)
-            y = net(x.double() if half else x)
+            y = net(x.double() if double else x)
             loss = (y.to(torch.float16) * scale - 1.0).square().mean() + wide.sum() * 1e-9
             opt.zero_grad()
             loss.float().backward()
@@ -241,7 +245,7 @@ HARMS = (
     Harm("bad-batch", ("input", 2, FORWARD, "0", "aten.addmm.default"), batch=_bad_element),
     Harm("shorter-batch", ("shape", 1, FORWARD, "0", "aten.addmm.default"), batch=_shorter),
     Harm("fp16-overflow", ("arguments", 2, FORWARD, "", "aten.mul.Tensor"), scale=lambda s: 7e4 if s == 2 else 1.0),
-    Harm("threads", ("output", 0, FORWARD, "", "aten.sum.default"), threads=2),
+    Harm("threads", ("output", 0, BACKWARD, "6", "aten.native_layer_norm_backward.default"), threads=2),
     Harm("kernel", ("output", 2, FORWARD, "5", "prlxtest.twice.default"), before=at(2, _break)),
     Harm("dropout", ("arguments", 0, FORWARD, "3", "aten.bernoulli_.float"), built=_dropout),
     Harm("eval", ("missing", 1, FORWARD, "3", "aten.bernoulli_.float"), before=at(1, _eval)),
@@ -251,5 +255,29 @@ HARMS = (
         ("inserted", 1, FORWARD, "", "aten.linalg_vector_norm.default"),
         backward=at(1, lambda n: torch.nn.utils.clip_grad_norm_(n.parameters(), 1.0, foreach=False)),
     ),
-    Harm("double", ("type", 0, FORWARD, "0", "aten.addmm.default"), built=_double, half=True),
+    Harm("double", ("inserted", 0, FORWARD, "", "aten._to_copy.default"), built=_double, double=True),
 )
+
+
+def tapes() -> int:
+    """Write the tape of the clean training twice, and that of each harm."""
+    run("clean.tape", None)
+    run("again.tape", None)
+    for harm in HARMS:
+        run(f"{harm.name}.tape", harm)
+    return len(HARMS)
+
+
+def expected() -> dict[str, Any]:
+    """The answers."""
+    return {harm.name: harm.first for harm in HARMS}
+
+
+def equal(number: str) -> int:
+    """Pairs of equal trainings with dropout, attention and memory that nobody wrote, of so many seeds."""
+    for seed in range(int(number)):
+        run(f"a{seed}.tape", None, steps=2, seed=seed)
+        noise = [torch.full((64, 64), float(seed + k)) for k in range(50)]  # what was freed is found in empty memory
+        del noise
+        run(f"b{seed}.tape", None, steps=2, seed=seed)
+    return int(number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -182,4 +183,5 @@ def not_finite(path: str) -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))
+    place, _, called = sys.argv[1].rpartition(".")
+    print(json.dumps(getattr(importlib.import_module(place or "__main__"), called)(*sys.argv[2:])))
