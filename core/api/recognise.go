@@ -3,7 +3,6 @@ package api
 import (
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/recording"
-	"github.com/prlx-go/prlx/core/tape"
 )
 
 // siteMapArgs are the fields of a request that say where the names of the sites of v1 recordings come from.
@@ -22,7 +21,7 @@ type recogniseRequest struct {
 // recogniseDocument says what a path holds.
 type recogniseDocument struct {
 	Schema string `json:"schema"`
-	What   string `json:"what"` // "recording", "session", "tape" or "timeline"
+	What   string `json:"what"` // "recording", "session" or "timeline"
 }
 
 // recognise tells recordings and sessions from everything else, which is a timeline's to refuse.
@@ -33,11 +32,6 @@ func recognise(j *job.Job, r *recogniseRequest) (*recogniseDocument, error) {
 		return nil, err
 	case kind != "":
 		doc.What = kind
-		return doc, nil
 	}
-	held, err := tape.Holds(j.Context(), r.Path)
-	if held {
-		doc.What = "tape"
-	}
-	return doc, err
+	return doc, nil
 }
