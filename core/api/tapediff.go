@@ -6,11 +6,14 @@ import (
 	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/report/kernelreport"
 	"github.com/prlx-go/prlx/core/report/tapereport"
 	"github.com/prlx-go/prlx/core/tape"
 	"github.com/prlx-go/prlx/core/tape/comparing"
+	"github.com/prlx-go/prlx/core/tape/debugmode"
 )
 
 // tapeReports are what can be written of a comparison of tapes.
@@ -82,17 +85,34 @@ func diffTapes(j *job.Job, r *tapeDiffRequest) (*tapeDiffReply, error) {
 
 // comparePair compares the tapes of one rank.
 func comparePair(j *job.Job, result *comparing.Result, a, b string) error {
-	x, err := tape.Open(j.Context(), a)
+	x, closeA, err := openSide(j, a)
 	if err != nil {
 		return err
 	}
-	defer x.Close()
-	y, err := tape.Open(j.Context(), b)
+	defer closeA()
+	y, closeB, err := openSide(j, b)
 	if err != nil {
 		return err
 	}
-	defer y.Close()
+	defer closeB()
 	return result.Pair(j.Context(), x, y)
+}
+
+// openSide opens a tape, or what another tool wrote.
+func openSide(j *job.Job, path string) (comparing.Side, func(), error) {
+	head, _, err := file.Head(j.Context(), path, format.HeadBytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	if debugmode.IsLog(head) {
+		l, err := debugmode.Open(j.Context(), path)
+		return l, func() {}, err
+	}
+	t, err := tape.Open(j.Context(), path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t, func() { t.Close() }, nil
 }
 
 // tapesOf finds the tapes of a side, by rank.
@@ -103,12 +123,12 @@ func tapesOf(j *job.Job, path string) (map[int64]string, error) {
 	}
 	ranks := map[int64]string{}
 	for _, each := range found {
-		t, err := tape.Open(j.Context(), each)
+		t, closeIt, err := openSide(j, each)
 		if err != nil {
 			return nil, err
 		}
-		rank := t.Run.Rank
-		t.Close()
+		rank := t.About().Rank
+		closeIt()
 		if other := ranks[rank]; other != "" {
 			return nil, fault.New(fault.Incompatible, "is of rank %d, and so is %s", rank, other).WithPath(each).
 				WithHint("a directory is one run: put the tapes of another run into a directory of its own")

@@ -32,7 +32,11 @@ func (a At) String() string {
 	if a.Occurrence > 0 {
 		nth = fmt.Sprintf(", no. %d of its kind", a.Occurrence+1)
 	}
-	return fmt.Sprintf("step %d, %s: %s %s%s", a.Step, a.Phase, a.Operator, where, nth)
+	phase := ", " + a.Phase
+	if a.Phase == phases.String() { // of a log that does not say it
+		phase = ""
+	}
+	return fmt.Sprintf("step %d%s: %s %s%s", a.Step, phase, a.Operator, where, nth)
 }
 
 // Key is what operators of two runs must agree in to stand for each other.

@@ -85,6 +85,36 @@ func Read(src *file.Source) (*Reader, error) {
 	return r, nil
 }
 
+// About says what is known of the run.
+func (r *Reader) About() *Run { return &r.Run }
+
+// Exact reports whether equal digests mean equal tensors.
+func (r *Reader) Exact() bool { return true }
+
+// Limit is something of a run that a tape does not tell.
+type Limit struct {
+	What  string
+	Count int64 // -1: nobody can count it
+	Why   string
+}
+
+// Limits are what a tape that was read to its end does not tell.
+func (r *Reader) Limits() (list []Limit) {
+	if why := Early(r); why != "" {
+		list = append(list, Limit{"the end", -1, why})
+	}
+	if r.End == nil {
+		return list
+	}
+	if n := r.End.Dropped; n > 0 {
+		list = append(list, Limit{"records", n, "the tape had reached its limit"})
+	}
+	if n := r.End.Skipped["traced"]; n > 0 {
+		list = append(list, Limit{"operators", n, "a compiler traced them, and what it made of them was not seen"})
+	}
+	return list
+}
+
 // Path names the tape.
 func (r *Reader) Path() string { return r.src.Path() }
 

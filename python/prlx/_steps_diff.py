@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ._request import Path as AnyPath
 
 _MAGIC = b"\x89PRLXT\n\x1a"
+_LOGS = b'"torch.utils._debug_mode.DebugMode.logs"'  # what save_logs of PyTorch's DebugMode writes
+_HEAD = 256  # bytes
 _ENDING = ".tape"
 _PACKED = (".tape.gz", ".tape.zst")
 
@@ -106,7 +108,7 @@ class StepsDiff(Comparison):
 
 
 def are_tapes(path: AnyPath) -> bool:
-    """Whether a path holds tapes of training steps: a file that begins as one, or a directory with files of that ending."""
+    """Whether a path is a tape of training steps or a log of PyTorch's DebugMode, by its beginning, or a directory of tapes."""
     where = Path(_request.absolute(path))
     if where.is_dir():
         return any(where.glob(f"*{_ENDING}"))
@@ -116,7 +118,8 @@ def are_tapes(path: AnyPath) -> bool:
         return False
     try:
         with where.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
+            head = file.read(_HEAD)
+            return head.startswith(_MAGIC) or (head.lstrip().startswith(b"{") and _LOGS in head)
     except OSError:
         return False  # whoever opens it says why
 

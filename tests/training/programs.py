@@ -182,6 +182,20 @@ def not_finite(path: str) -> float:
     return float(loss.isnan())
 
 
+def debug_mode(path: str, rate: str) -> int:
+    """The log of torch's own DebugMode of a step."""
+    from torch.utils._debug_mode import DebugMode
+
+    torch.set_num_threads(1)
+    net = model(2)
+    torch.manual_seed(1)
+    net[1][2].p = float(rate)
+    with DebugMode(record_nn_module=True) as debug, DebugMode.log_tensor_hashes(hash_inputs=True):
+        net(torch.ones(4, 16)).square().mean().backward()
+    DebugMode.save_logs(debug.logs, path)
+    return len(debug.logs)
+
+
 if __name__ == "__main__":
     place, _, called = sys.argv[1].rpartition(".")
     print(json.dumps(getattr(importlib.import_module(place or "__main__"), called)(*sys.argv[2:])))

@@ -110,3 +110,14 @@ def test_ranks_of_two_directories(tapes, tmp_path, command):
         (tmp_path / side).mkdir()
         subprocess.run(["cp", folder / f"{second}.tape", tmp_path / side / "run.tape"], check=True)
     assert command("diff", tmp_path / "a", tmp_path / "b").returncode == 1
+
+
+def test_logs_of_debug_mode(train, command, tmp_path):
+    train("debug_mode", "a.json", 0.1)
+    train("debug_mode", "b.json", 0.1)
+    train("debug_mode", "c.json", 0.2)
+    same = command("diff", tmp_path / "a.json", tmp_path / "b.json")
+    assert (same.returncode, same.stdout[:13]) == (5, "inconclusive:"), same
+    assert "DebugMode do not see" in " ".join(same.stdout.split())
+    diff = prlx.diff_traces(tmp_path / "a.json", tmp_path / "c.json", progress=False)
+    assert (diff.first.operator, diff.first.module) == ("aten.bernoulli_.float", "Sequential.1.2")

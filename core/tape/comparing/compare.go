@@ -9,6 +9,8 @@ package comparing
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/recording/script"
@@ -55,6 +57,7 @@ type comparison struct {
 	rank    *Rank
 	solver  script.Solver
 	keys    map[tape.Key]uint32
+	exact   bool               // equal digests mean equal tensors
 	differs bool               // something did so far
 	drawn   bool               // random numbers did
 	made    map[uint64]tape.At // by the digest of a result of A in this step
@@ -91,13 +94,7 @@ type Rank struct {
 	NotFiniteB *tape.Maker  `json:"not_finite_b"`
 	Facts      []FactDiffer `json:"facts"` // that differ
 
-	missing []missing
-}
-
-type missing struct {
-	what  string
-	count int64 // -1: nobody can count it
-	why   string
+	missing []tape.Limit
 }
 
 // FactDiffer is a fact of the runs that differs.
@@ -107,28 +104,43 @@ type FactDiffer struct {
 	B    string `json:"b"`
 }
 
+// Side is a run as it is compared: a tape, or what another tool wrote.
+type Side interface {
+	Path() string
+	About() *tape.Run
+	Exact() bool // equal digests mean equal tensors
+	Next(ctx context.Context) (*tape.Step, error)
+	Limits() []tape.Limit // after the last step
+}
+
 // Pair compares the tapes of one rank, to their ends, and adds what comes of it.
-func (r *Result) Pair(ctx context.Context, a, b *tape.Reader) error {
-	if a.Run.Level != b.Run.Level {
-		return fault.New(fault.Incompatible, "is a tape of %s, and A is one of %s", b.Run.Level, a.Run.Level).WithPath(b.Path()).
+func (r *Result) Pair(ctx context.Context, a, b Side) error {
+	runA, runB := a.About(), b.About()
+	if runA.Level != runB.Level {
+		return fault.New(fault.Incompatible, "is a tape of %s, and A is one of %s", runB.Level, runA.Level).WithPath(b.Path()).
 			WithHint("take both with the same level")
 	}
 	if len(r.Ranks) == 0 {
-		r.A, r.B = a.Run, b.Run
+		r.A, r.B = *runA, *runB
 	}
-	rank := Rank{Rank: a.Run.Rank, A: a.Path(), B: b.Path(), Facts: factsOf(&a.Run, &b.Run)}
-	c := &comparison{rank: &rank, keys: map[tape.Key]uint32{}, result: r}
+	rank := Rank{Rank: runA.Rank, A: a.Path(), B: b.Path(), Facts: factsOf(runA, runB)}
+	c := &comparison{rank: &rank, exact: a.Exact() && b.Exact(), keys: map[tape.Key]uint32{}, result: r}
 	if err := c.steps(ctx, a, b); err != nil {
 		return err
 	}
-	rank.sayMissing("A", a)
-	rank.sayMissing("B", b)
+	for name, limits := range map[string][]tape.Limit{"A": a.Limits(), "B": b.Limits()} {
+		for _, l := range limits {
+			l.What += " of " + name
+			rank.missing = append(rank.missing, l)
+		}
+	}
+	slices.SortStableFunc(rank.missing, func(x, y tape.Limit) int { return strings.Compare(x.What, y.What) })
 	r.Ranks = append(r.Ranks, rank)
 	return nil
 }
 
 // steps pairs steps by their number, which both tapes count.
-func (c *comparison) steps(ctx context.Context, a, b *tape.Reader) error {
+func (c *comparison) steps(ctx context.Context, a, b Side) error {
 	x, err := a.Next(ctx)
 	if err != nil {
 		return err
@@ -169,7 +181,7 @@ func (c *comparison) step(a, b *tape.Step) {
 	r.OperatorsA += int64(len(a.Operators))
 	r.OperatorsB += int64(len(b.Operators))
 	c.made = map[uint64]tape.At{}
-	s := side{a: a, b: b, placesA: tape.PlacesOf(a, r.Rank), placesB: tape.PlacesOf(b, r.Rank)}
+	s := walk{a: a, b: b, placesA: tape.PlacesOf(a, r.Rank), placesB: tape.PlacesOf(b, r.Rank)}
 	edits, _ := c.solver.Open(c.symbols(a), c.symbols(b), script.Open{A: b.Open, B: a.Open}, script.Budget{})
 	for _, e := range edits {
 		for s.i < int(e.A) {
@@ -187,8 +199,8 @@ func (c *comparison) step(a, b *tape.Step) {
 	}
 }
 
-// side is where a comparison stands in a step of both sides.
-type side struct {
+// walk is where a comparison stands in a step of both sides.
+type walk struct {
 	a, b             *tape.Step
 	placesA, placesB *tape.Places
 	i, j             int
@@ -210,7 +222,7 @@ func (c *comparison) symbols(s *tape.Step) []uint32 {
 }
 
 // oneSided takes an operator that one side lacks.
-func (c *comparison) oneSided(s *side, kind Kind) {
+func (c *comparison) oneSided(s *walk, kind Kind) {
 	d := Difference{Kind: kind, Known: true, Follows: c.differs}
 	if kind == Missing {
 		at := s.placesA.Next(s.a.Operators[s.i])
@@ -227,7 +239,7 @@ func (c *comparison) oneSided(s *side, kind Kind) {
 }
 
 // pair compares two operators that stand for each other.
-func (c *comparison) pair(s *side) {
+func (c *comparison) pair(s *walk) {
 	a, b := s.a.Operators[s.i], s.b.Operators[s.j]
 	s.i++
 	s.j++
@@ -281,22 +293,6 @@ func at(d *Difference) *tape.At {
 		return d.A
 	}
 	return d.B
-}
-
-// sayMissing notes what could have changed the answer and was not looked at.
-func (r *Rank) sayMissing(name string, t *tape.Reader) {
-	if why := tape.Early(t); why != "" {
-		r.missing = append(r.missing, missing{"the end of " + name, -1, why})
-	}
-	if t.End == nil {
-		return
-	}
-	if n := t.End.Dropped; n > 0 {
-		r.missing = append(r.missing, missing{"records of " + name, n, "the tape had reached its limit"})
-	}
-	if n := t.End.Skipped["traced"]; n > 0 {
-		r.missing = append(r.missing, missing{"operators of " + name, n, "a compiler traced them, and what it made of them was not seen"})
-	}
 }
 
 // factsOf are the facts that differ, in the order of their names.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/tape"
 	"github.com/prlx-go/prlx/core/verdict"
 )
 
@@ -31,7 +32,7 @@ type Document struct {
 
 // Unpaired notes that one side has no tape of a rank.
 func (r *Result) Unpaired(side string, rank int64) {
-	r.Ranks = append(r.Ranks, Rank{Rank: rank, Facts: []FactDiffer{}, missing: []missing{{fmt.Sprintf("rank %d", rank), 1, side + " has no tape of it"}}})
+	r.Ranks = append(r.Ranks, Rank{Rank: rank, Facts: []FactDiffer{}, missing: []tape.Limit{{What: fmt.Sprintf("rank %d", rank), Count: 1, Why: side + " has no tape of it"}}})
 }
 
 // Document concludes.
@@ -68,13 +69,13 @@ func (r *Rank) lacks(e *verdict.Evidence, d *Document, named bool) {
 		of = fmt.Sprintf(" (rank %d)", r.Rank)
 	}
 	for _, m := range r.missing {
-		if m.count < 0 {
-			e.Lacks(m.what+of, m.why)
+		if m.Count < 0 {
+			e.Lacks(m.What+of, m.Why)
 		} else {
-			e.Missed(m.what+of, m.count, m.why)
+			e.Missed(m.What+of, m.Count, m.Why)
 		}
 		if r.A == "" {
-			d.Missing = append(d.Missing, m.what)
+			d.Missing = append(d.Missing, m.What)
 		}
 	}
 	if r.StepsA > 0 {

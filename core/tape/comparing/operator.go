@@ -10,7 +10,7 @@ import (
 
 // look compares two operators, what they were given before what they made. nil: they do not differ.
 func (c *comparison) look(a, b *tape.Operator) *Difference {
-	d := &Difference{Known: true, Follows: c.differs}
+	d := &Difference{Known: c.exact, Follows: c.differs}
 	if c.tensors(d, a.Place.Slots, b.Place.Slots) {
 		return d
 	}
@@ -148,7 +148,7 @@ func (d *Difference) say() {
 	case Output:
 		d.Text = fmt.Sprintf("%s made another %s of the same inputs", where, result(d.Tensor))
 		if !d.Known {
-			d.Text = fmt.Sprintf("%s made another %s; not all of its inputs could be looked at", where, result(d.Tensor))
+			d.Text = fmt.Sprintf("%s made another %s; its inputs are the same as far as is known", where, result(d.Tensor))
 		}
 	}
 	if d.Distance != nil {
