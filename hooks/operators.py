@@ -106,6 +106,7 @@ class Listener:
         self._taking = False
         self._over = True  # the step has ended; the next begins with what comes next
         self._stopped = False  # for good
+        self._pausing = False
         self._by_hand = False  # somebody says where steps begin
         self._optimizing = 0
         self._stepped: set[int] = set()  # optimizers that have stepped in this step
@@ -146,6 +147,15 @@ class Listener:
         self._switch(False)
         self._closing.close()
         self._taking = False
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Take nothing meanwhile, and begin no step."""
+        before, self._pausing = self._pausing, True
+        try:
+            yield
+        finally:
+            self._pausing = before
 
     def step(self) -> None:
         """Say that the next step begins here; from now on steps begin only where somebody says so."""
@@ -269,6 +279,8 @@ class Listener:
         """Run an operator, and take it where that is wanted."""
         with self._lock:
             plan = self._plans.get(func) or self._plan(func)
+            if self._pausing:
+                return func(*args, **kwargs)
             if self._over and not plan.skip and not self._optimizing and not self._by_hand:
                 self._begin()
             if not self._taking:

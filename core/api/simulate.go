@@ -43,6 +43,8 @@ func (c *Core) machineOperations(name string) (op, bool) {
 		return typed(c.defineTapePlace), true
 	case "tape_step":
 		return typed(c.beginTapeStep), true
+	case "tape_save":
+		return typed(c.saveTape), true
 	case "tape_close":
 		return typed(c.closeTape), true
 	}

@@ -294,6 +294,22 @@ func (c *Core) memory(address, bytes uint64) ([]byte, error) {
 	return held[0].Bytes, nil
 }
 
+type tapeSaveRequest struct {
+	requestLimits
+	Tape      int64  `json:"tape"`
+	Path      string `json:"path"`
+	Overwrite bool   `json:"overwrite"`
+}
+
+// saveTape writes the steps that a tape has as a tape of its own.
+func (c *Core) saveTape(_ *job.Job, r *tapeSaveRequest) (*tapeReply, error) {
+	w, err := c.tapes.find(r.Tape)
+	if err != nil {
+		return nil, err
+	}
+	return &tapeReply{}, w.Save(r.Path, r.Overwrite)
+}
+
 type tapeCloseRequest struct {
 	requestLimits
 	Tape    int64            `json:"tape"`

@@ -205,6 +205,35 @@ func TestRingIsSmallWhileItTurns(t *testing.T) {
 	}
 }
 
+// TestSavedStepsAreATapeOfTheirOwn: the last step is in it as far as it has come, and the tape goes on.
+func TestSavedStepsAreATapeOfTheirOwn(t *testing.T) {
+	dir := t.TempDir()
+	w, err := Create(filepath.Join(dir, "a.tape"), &Run{Ring: 2, Facts: []Fact{}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _ := w.Define(linear)
+	for s := range 4 {
+		if err := w.Step(int64(s)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Add(id, operator(s)); err != nil {
+			t.Fatal(err)
+		}
+		saved := filepath.Join(dir, "saved.tape")
+		if err := w.Save(saved, true); err != nil {
+			t.Fatal(err)
+		}
+		r, steps := read(t, saved)
+		if last := steps[len(steps)-1]; len(steps) != min(s+1, 2) || last.Number != int64(s) || len(last.Operators) != 1 || r.Broken != "" {
+			t.Errorf("after step %d: %d steps, %q", s, len(steps), r.Broken)
+		}
+	}
+	if _, err := w.Close(nil, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestLimitDropsAndCounts(t *testing.T) {
 	path, end := write(t, &Run{Facts: []Fact{}}, Options{Limit: 2000}, 1, 100)
 	info, err := os.Stat(path)

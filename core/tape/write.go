@@ -207,6 +207,44 @@ func (w *Writer) Close(skipped map[string]int64, failed string) (End, error) {
 	return w.end, w.flush()
 }
 
+// Save writes the steps that are in the tape, as a tape of its own; this one goes on. A ring gives at most its own number of them.
+func (w *Writer) Save(path string, overwrite bool) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.usable(); err != nil {
+		return err
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	first, kept := w.size, len(w.steps)
+	if w.ring > 0 {
+		kept = min(kept, int(w.ring))
+	}
+	if kept > 0 {
+		first = w.steps[len(w.steps)-kept]
+	}
+	said, err := json.Marshal(End{Steps: w.end.Steps, Operators: w.end.Operators, Dropped: w.end.Dropped, Skipped: map[string]int64{}})
+	if err != nil {
+		return err
+	}
+	out, err := file.Create(path, overwrite)
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	if _, err := out.Write(w.head); err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, io.NewSectionReader(w.f, first, w.size-first)); err != nil {
+		return fault.FromIO(path, err)
+	}
+	if _, err := out.Write(frame(nil, frameEnd, said)); err != nil {
+		return err
+	}
+	return out.Commit()
+}
+
 // Size is how many bytes the tape has.
 func (w *Writer) Size() int64 {
 	w.mu.Lock()

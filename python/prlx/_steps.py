@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import platform
@@ -72,6 +73,15 @@ class Steps:
         Without it a step begins with what comes after an optimizer's ``step``; after the first call, with each call alone.
         """
         self._listener.step()
+
+    def paused(self) -> contextlib.AbstractContextManager[None]:
+        """A block in which nothing is taken: what is computed there is no part of the training."""
+        return self._listener.paused()
+
+    def save(self, path: AnyPath, *, overwrite: bool = False) -> None:
+        """Write the steps that the tape has, up to now, as a tape of its own; this one goes on."""
+        asked = {"tape": self._tape, "path": _request.absolute(path), "overwrite": overwrite}
+        _core.call("tape_save", asked)
 
     def __enter__(self) -> Steps:
         global _running

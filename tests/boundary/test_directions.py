@@ -35,6 +35,7 @@ FLOORS = (
     # tapes of training steps
     ("hooks.operators",),
     ("_steps",),
+    ("_training",),
     ("jax", "torch"),
     # what repeats
     ("_cycles_tables", "_cycles_xlsx"),

@@ -182,6 +182,33 @@ def not_finite(path: str) -> float:
     return float(loss.isnan())
 
 
+def monitored(folder: str, ring: str) -> dict:
+    """A training that goes wrong in its sixth step, watched."""
+    torch.set_num_threads(1)
+
+    def train_watched(monitor, bad: bool) -> list:
+        net = model(2)
+        opt = torch.optim.SGD(net.parameters(), lr=1e-2)
+        torch.manual_seed(1)
+        x = torch.randn(8, 16)
+        for step in range(10):
+            y = net(x)
+            loss = ((y - x).square() if step != 6 or not bad else (y - x - 9).log()).mean()
+            opt.zero_grad()
+            loss.backward()
+            if monitor is not None:
+                monitor.step(loss)
+            opt.step()
+        return [float(p.detach().sum()) for p in net.parameters()]
+
+    with prlx.TrainingMonitor(folder, ring=int(ring) or None) as monitor:
+        train_watched(monitor, True)
+    with prlx.TrainingMonitor(folder + "-clean", ring=int(ring) or None) as clean:
+        watched = train_watched(clean, False)
+    equal = watched == train_watched(None, False)
+    return {"kinds": [each.kind for each in monitor.anomalies], "clean": len(clean.anomalies), "equal": equal}
+
+
 def debug_mode(path: str, rate: str) -> int:
     """The log of torch's own DebugMode of a step."""
     from torch.utils._debug_mode import DebugMode

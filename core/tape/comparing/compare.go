@@ -26,7 +26,7 @@ const (
 	Inserted  Kind = "inserted"  // only B has it
 	Type      Kind = "type"      // of a tensor
 	Shape     Kind = "shape"     // of a tensor, or other tensors
-	Arguments Kind = "arguments" // that are no tensors
+	Arguments Kind = "arguments" // other than tensors
 	Random    Kind = "random"    // the state of the random numbers before
 	Input     Kind = "input"     // the contents of a tensor that it got
 	Output    Kind = "output"    // what it made of the same inputs

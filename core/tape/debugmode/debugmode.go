@@ -12,7 +12,6 @@ import (
 	"hash/fnv"
 	"io"
 	"math"
-
 	"sort"
 	"strconv"
 	"strings"
@@ -105,7 +104,7 @@ func (l *Log) Next(context.Context) (*tape.Step, error) {
 type reader struct {
 	log     *Log
 	modules []module
-	kinds   map[string]int64 // entries that are no operators, by their type
+	kinds   map[string]int64 // entries other than operators, by their type
 	blind   int64            // operators without hashes of what they got
 }
 
