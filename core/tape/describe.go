@@ -156,7 +156,7 @@ func Describe(ctx context.Context, r *Reader) (*Description, error) {
 		return a.Module+"\x00"+a.Class < b.Module+"\x00"+b.Class
 	})
 	d.Modules = d.Modules[:min(len(d.Modules), maxModules)]
-	d.Ends = Early(r)
+	d.Ends = early(r)
 	if r.End != nil {
 		d.Dropped = r.End.Dropped
 		if r.End.Skipped != nil {
@@ -167,8 +167,8 @@ func Describe(ctx context.Context, r *Reader) (*Description, error) {
 	return d, nil
 }
 
-// Early says why a tape that was read ends before its run did, "" where it does not.
-func Early(r *Reader) string {
+// early says why a tape that was read ends before its run did, "" where it does not.
+func early(r *Reader) string {
 	if r.End != nil && r.End.Failed != "" {
 		return "taking stopped: " + r.End.Failed
 	}

@@ -114,11 +114,11 @@ func inParallel(n int, each func(int)) {
 	all.Wait()
 }
 
-// SampleBytes is how many bytes of a tensor are kept in a record.
-const SampleBytes = 64
+// sampleBytes is how many bytes of a tensor are kept in a record.
+const sampleBytes = 64
 
-// SampleAt is the place of the i-th kept element of n, of which k are kept.
-func SampleAt(i, k, n int64) int64 {
+// sampleAt is the place of the i-th kept element of n, of which k are kept.
+func sampleAt(i, k, n int64) int64 {
 	if k < 2 {
 		return 0
 	}
@@ -127,13 +127,13 @@ func SampleAt(i, k, n int64) int64 {
 
 func sample(elementType string, memory []byte) []byte {
 	size := elementBytes[elementType]
-	if len(memory) <= SampleBytes || size == 0 {
-		return append([]byte{}, memory[:min(len(memory), SampleBytes)]...)
+	if len(memory) <= sampleBytes || size == 0 {
+		return append([]byte{}, memory[:min(len(memory), sampleBytes)]...)
 	}
-	n, k := int64(len(memory)/size), int64(SampleBytes/size)
-	kept := make([]byte, 0, SampleBytes)
+	n, k := int64(len(memory)/size), int64(sampleBytes/size)
+	kept := make([]byte, 0, sampleBytes)
 	for i := range k {
-		at := SampleAt(i, k, n) * int64(size)
+		at := sampleAt(i, k, n) * int64(size)
 		kept = append(kept, memory[at:at+int64(size)]...)
 	}
 	return kept

@@ -16,7 +16,7 @@ import (
 const maxOperators = 1 << 22
 
 // headBytes are the magic and the version.
-const headBytes = len(Magic) + 4
+const headBytes = len(magic) + 4
 
 // Step is one step of a run that was taken.
 type Step struct {
@@ -40,9 +40,9 @@ type Reader struct {
 	payload []byte
 }
 
-// IsTape reports whether a file that begins with head is a tape.
-func IsTape(head []byte) bool {
-	return len(head) >= len(Magic) && string(head[:len(Magic)]) == Magic
+// isTape reports whether a file that begins with head is a tape.
+func isTape(head []byte) bool {
+	return len(head) >= len(magic) && string(head[:len(magic)]) == magic
 }
 
 // Open opens a tape.
@@ -64,11 +64,11 @@ func Read(src *file.Source) (*Reader, error) {
 	r := &Reader{src: src, places: map[uint64]*Place{}}
 	r.in = bufio.NewReaderSize(io.NewSectionReader(src, 0, src.Size()), 256<<10)
 	head := make([]byte, headBytes)
-	if _, err := io.ReadFull(r.in, head); err != nil || !IsTape(head) {
+	if _, err := io.ReadFull(r.in, head); err != nil || !isTape(head) {
 		return nil, fault.Formatf(src.Path(), 0, "is not a tape of a training run").WithHint("prlx.torch.steps writes tapes")
 	}
-	if version := binary.LittleEndian.Uint32(head[len(Magic):]); version != Version {
-		return nil, fault.Formatf(src.Path(), int64(len(Magic)), "is a tape of version %d, expected %d", version, Version).
+	if version := binary.LittleEndian.Uint32(head[len(magic):]); version != formatVersion {
+		return nil, fault.Formatf(src.Path(), int64(len(magic)), "is a tape of version %d, expected %d", version, formatVersion).
 			WithHint("a later prlx wrote it: update prlx")
 	}
 	r.at = int64(headBytes)
@@ -100,7 +100,7 @@ type Limit struct {
 
 // Limits are what a tape that was read to its end does not tell.
 func (r *Reader) Limits() (list []Limit) {
-	if why := Early(r); why != "" {
+	if why := early(r); why != "" {
 		list = append(list, Limit{"the end", -1, why})
 	}
 	if r.End == nil {

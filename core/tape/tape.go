@@ -5,19 +5,19 @@
 // comparing finds out where two tapes first differ. What calls the writer (hooks/operators.py) knows torch; nothing here does.
 package tape
 
-// Magic is how every tape begins.
-const Magic = "\x89PRLXT\n\x1a"
+// magic is how every tape begins.
+const magic = "\x89PRLXT\n\x1a"
 
-// Version is the version of the format that is written, and the only one that is read.
-const Version = 1
+// formatVersion is the version of the format that is written, and the only one that is read.
+const formatVersion = 1
 
 // Phase is the part of a training step in which an operator ran.
 type Phase uint8
 
 // The phases.
 const (
-	Forward Phase = iota
-	Backward
+	forward Phase = iota
+	backward
 	Optimizer
 	phases // their number
 )
@@ -95,7 +95,7 @@ type Value struct {
 	Inf    int64
 	Max    float64 // the largest absolute value among finite elements; NaN: no floating-point type, or no finite element
 	Sum    float64 // of the finite elements
-	Sample []byte  // some elements of what was written: all of a small tensor, else evenly spaced ones (SampleAt)
+	Sample []byte  // some elements of what was written: all of a small tensor, else evenly spaced ones (sampleAt)
 }
 
 // Generator is the state of the random numbers around an operator that draws some.

@@ -17,7 +17,7 @@ import (
 
 // linear is a place with one input, one output and one mutated argument.
 var linear = &Place{
-	Module: "layers.0", Class: "Linear", Operator: "aten.addmm.default", Phase: Backward,
+	Module: "layers.0", Class: "Linear", Operator: "aten.addmm.default", Phase: backward,
 	Slots: []Slot{
 		{Role: Input, Name: "mat1", Type: "float32", Shape: []int64{2, 3}, Stride: []int64{3, 1}},
 		{Role: Output, Name: "0", Type: "bfloat16", Shape: []int64{}, Stride: []int64{}},
@@ -260,7 +260,7 @@ func TestExistingFileIsNotReplacedUnasked(t *testing.T) {
 
 func TestOtherVersionsAreRefused(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{Magic + "\x02\x00\x00\x00", "version 2"}, {"\x89PRLX2\n\x1a\x01\x00\x00\x00", "not a tape"}, {Magic + "\x01\x00\x00\x00", "cut or damaged"},
+		{magic + "\x02\x00\x00\x00", "version 2"}, {"\x89PRLX2\n\x1a\x01\x00\x00\x00", "not a tape"}, {magic + "\x01\x00\x00\x00", "cut or damaged"},
 	} {
 		src, err := file.FromBytes("x", []byte(c.text))
 		if err != nil {
@@ -344,12 +344,12 @@ func TestSampleIsAllOfSmallTensorsAndSpreadOverLargeOnes(t *testing.T) {
 	for i := range 1000 {
 		binary.LittleEndian.PutUint32(b[4*i:], uint32(i))
 	}
-	if got := Of("float32", b[:SampleBytes], true).Sample; string(got) != string(b[:SampleBytes]) {
+	if got := Of("float32", b[:sampleBytes], true).Sample; string(got) != string(b[:sampleBytes]) {
 		t.Errorf("a small tensor is kept as %v", got)
 	}
 	got := Of("float32", b, true).Sample
 	first, last := binary.LittleEndian.Uint32(got), binary.LittleEndian.Uint32(got[len(got)-4:])
-	if len(got) != SampleBytes || first != 0 || last != 999 || binary.LittleEndian.Uint32(got[4:]) != uint32(SampleAt(1, 16, 1000)) {
+	if len(got) != sampleBytes || first != 0 || last != 999 || binary.LittleEndian.Uint32(got[4:]) != uint32(sampleAt(1, 16, 1000)) {
 		t.Errorf("of 1000 elements are kept %v", got)
 	}
 }
@@ -363,9 +363,9 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(whole)
 	f.Add(whole[:len(whole)/2])
-	f.Add([]byte(Magic + "\x01\x00\x00\x00"))
+	f.Add([]byte(magic + "\x01\x00\x00\x00"))
 	for kind := byte(1); kind <= frameEnd+1; kind++ {
-		f.Add(frame(frame([]byte(Magic+"\x01\x00\x00\x00"), frameRun, []byte("{}")), kind, []byte("{}\x01\x02")))
+		f.Add(frame(frame([]byte(magic+"\x01\x00\x00\x00"), frameRun, []byte("{}")), kind, []byte("{}\x01\x02")))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		src, err := file.FromBytes("fuzz", b)

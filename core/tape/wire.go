@@ -243,7 +243,7 @@ func (p *parser) value(role Role) (v Value) {
 	}
 	v.Sum = math.Float64frombits(p.fixed())
 	n := p.uvarint()
-	if n > SampleBytes {
+	if n > sampleBytes {
 		p.fail("more elements are kept than fit")
 		return v
 	}

@@ -57,7 +57,7 @@ func Create(path string, run *Run, opt Options) (*Writer, error) {
 		return nil, err
 	}
 	defer first.Abort()
-	w := &Writer{path: path, ring: run.Ring, limit: opt.Limit, head: frame([]byte(Magic+"\x01\x00\x00\x00"), frameRun, said)}
+	w := &Writer{path: path, ring: run.Ring, limit: opt.Limit, head: frame([]byte(magic+"\x01\x00\x00\x00"), frameRun, said)}
 	if _, err := first.Write(w.head); err != nil {
 		return nil, err
 	}

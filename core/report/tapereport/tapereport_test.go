@@ -17,8 +17,8 @@ func differs(name string) *comparing.Document {
 	e.Looked("operators", 7)
 	e.Missed("steps of A", 2, name)
 	at := &tape.At{Step: 3, Phase: "backward", Module: name, Class: name, Operator: "aten.mm.default" + name, Rank: 1}
-	first := comparing.Difference{Kind: comparing.Input, A: at, B: at, Tensor: name, ValueA: name, Text: "got another " + name}
-	alone := comparing.Difference{Kind: comparing.Inserted, B: at, Follows: true, Text: name}
+	first := comparing.Difference{Kind: "input", A: at, B: at, Tensor: name, ValueA: name, Text: "got another " + name}
+	alone := comparing.Difference{Kind: "inserted", B: at, Follows: true, Text: name}
 	return &comparing.Document{
 		Schema: comparing.Schema, Status: "diverged", Conclusion: e.Compare(true, first.Text), Verdict: first.Text, Facts: []comparing.FactDiffer{{Name: name, A: "1", B: "2"}},
 		First: &first, Total: 9, Followers: 4, Differences: []comparing.Difference{first, alone},

@@ -22,14 +22,14 @@ type Kind string
 
 // The kinds, in the order in which an operator is looked at.
 const (
-	Missing   Kind = "missing"   // only A has the operator
-	Inserted  Kind = "inserted"  // only B has it
-	Type      Kind = "type"      // of a tensor
-	Shape     Kind = "shape"     // of a tensor, or other tensors
-	Arguments Kind = "arguments" // other than tensors
-	Random    Kind = "random"    // the state of the random numbers before
-	Input     Kind = "input"     // the contents of a tensor that it got
-	Output    Kind = "output"    // what it made of the same inputs
+	kindMissing   Kind = "missing"   // only A has the operator
+	kindInserted  Kind = "inserted"  // only B has it
+	kindType      Kind = "type"      // of a tensor
+	kindShape     Kind = "shape"     // of a tensor, or other tensors
+	kindArguments Kind = "arguments" // other than tensors
+	kindRandom    Kind = "random"    // the state of the random numbers before
+	kindInput     Kind = "input"     // the contents of a tensor that it got
+	kindOutput    Kind = "output"    // what it made of the same inputs
 )
 
 // maxDifferences is how many differences a document lists; all are counted.
@@ -188,10 +188,10 @@ func (c *comparison) step(a, b *tape.Step) {
 			c.pair(&s)
 		}
 		for range e.Del {
-			c.oneSided(&s, Missing)
+			c.oneSided(&s, kindMissing)
 		}
 		for range e.Ins {
-			c.oneSided(&s, Inserted)
+			c.oneSided(&s, kindInserted)
 		}
 	}
 	for s.i < len(a.Operators) && s.j < len(b.Operators) { // what is left then was not recorded on the other side
@@ -224,7 +224,7 @@ func (c *comparison) symbols(s *tape.Step) []uint32 {
 // oneSided takes an operator that one side lacks.
 func (c *comparison) oneSided(s *walk, kind Kind) {
 	d := Difference{Kind: kind, Known: true, Follows: c.differs}
-	if kind == Missing {
+	if kind == kindMissing {
 		at := s.placesA.Next(s.a.Operators[s.i])
 		c.finite(&c.rank.NotFiniteA, s.a.Operators[s.i], at)
 		d.A, d.Text = &at, fmt.Sprintf("%s: only A has it", at)
@@ -270,7 +270,7 @@ func (c *comparison) finite(first **tape.Maker, o *tape.Operator, at tape.At) {
 func (c *comparison) add(d *Difference) {
 	c.rank.Differing++
 	c.differs = true
-	c.drawn = c.drawn || d.Kind == Random
+	c.drawn = c.drawn || d.Kind == kindRandom
 	r := c.result
 	r.Total++
 	if d.Follows {

@@ -101,13 +101,13 @@ func TestDifferencesAreNamedByWhatDiffersFirst(t *testing.T) {
 		total, follow int64
 		says          string
 	}{
-		"output":    {change(1, func(o *op) { o.out = 3.5 }), Output, "exp", 1, 0, "made another result of the same inputs; results are up to 0.5 apart (relative 0.143, "},
-		"input":     {change(1, func(o *op) { o.in = 9 }), Input, "exp", 1, 0, "got another self (float32 [1]); step 0, forward: mul in 0 (M) had made it"},
-		"arguments": {change(1, func(o *op) { o.scalars = "x=1, value=2" }), Arguments, "exp", 1, 0, "called with x=3 in A and x=1 in B"},
-		"missing":   {chain(1)[:2], Missing, "sum", 1, 0, "only A has it"},
-		"inserted":  {inserted, Inserted, "neg", 1, 0, "only B has it"},
-		"follow":    {append(chain(1)[:1:1], op{"1", "exp", 2, 4, "", 0}, op{"2", "sum", 4, 7, "", 0}), Output, "exp", 2, 1, "same inputs"},
-		"NaN":       {change(2, func(o *op) { o.out = float32(math.NaN()) }), Output, "sum", 1, 0, "B has 1 NaN"},
+		"output":    {change(1, func(o *op) { o.out = 3.5 }), kindOutput, "exp", 1, 0, "made another result of the same inputs; results are up to 0.5 apart (relative 0.143, "},
+		"input":     {change(1, func(o *op) { o.in = 9 }), kindInput, "exp", 1, 0, "got another self (float32 [1]); step 0, forward: mul in 0 (M) had made it"},
+		"arguments": {change(1, func(o *op) { o.scalars = "x=1, value=2" }), kindArguments, "exp", 1, 0, "called with x=3 in A and x=1 in B"},
+		"missing":   {chain(1)[:2], kindMissing, "sum", 1, 0, "only A has it"},
+		"inserted":  {inserted, kindInserted, "neg", 1, 0, "only B has it"},
+		"follow":    {append(chain(1)[:1:1], op{"1", "exp", 2, 4, "", 0}, op{"2", "sum", 4, 7, "", 0}), kindOutput, "exp", 2, 1, "same inputs"},
+		"NaN":       {change(2, func(o *op) { o.out = float32(math.NaN()) }), kindOutput, "sum", 1, 0, "B has 1 NaN"},
 	} {
 		a := chain(1)
 		if name == "arguments" {
@@ -134,7 +134,7 @@ func TestDifferencesAreNamedByWhatDiffersFirst(t *testing.T) {
 func TestSeedsAndCountsOfRandomNumbersAreToldApart(t *testing.T) {
 	draw := func(seed uint64, out float32) []op { return []op{{"0", "bernoulli", 1, out, "", seed}} }
 	d := compare(t, run(t, nil, draw(7, 1)), run(t, nil, draw(8, 0)))
-	if d.First == nil || d.First.Kind != Random || d.First.ValueA != "seed 7" || d.First.ValueB != "seed 8" {
+	if d.First == nil || d.First.Kind != kindRandom || d.First.ValueA != "seed 7" || d.First.ValueB != "seed 8" {
 		t.Errorf("got %+v", d.First)
 	}
 }

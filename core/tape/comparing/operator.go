@@ -15,7 +15,7 @@ func (c *comparison) look(a, b *tape.Operator) *Difference {
 		return d
 	}
 	if a.Scalars != b.Scalars {
-		d.Kind, d.ValueA, d.ValueB = Arguments, a.Scalars, b.Scalars
+		d.Kind, d.ValueA, d.ValueB = kindArguments, a.Scalars, b.Scalars
 		d.Distance = distanceOf(a, b)
 		return d
 	}
@@ -44,7 +44,7 @@ func (c *comparison) look(a, b *tape.Operator) *Difference {
 	}
 	c.random(d, a.Generator, b.Generator)
 	if d.Kind == "" && output >= 0 {
-		d.Kind, d.Follows = Output, c.differs && !d.Known
+		d.Kind, d.Follows = kindOutput, c.differs && !d.Known
 		d.Tensor = a.Place.Slots[output].Name
 		d.ValueA, d.ValueB = valueText(&a.Values[output]), valueText(&b.Values[output])
 	}
@@ -58,18 +58,18 @@ func (c *comparison) look(a, b *tape.Operator) *Difference {
 // tensors compares what tensors an operator has, not their contents.
 func (c *comparison) tensors(d *Difference, a, b []tape.Slot) bool {
 	if len(a) != len(b) {
-		d.Kind, d.ValueA, d.ValueB = Shape, fmt.Sprintf("%d tensors", len(a)), fmt.Sprintf("%d tensors", len(b))
+		d.Kind, d.ValueA, d.ValueB = kindShape, fmt.Sprintf("%d tensors", len(a)), fmt.Sprintf("%d tensors", len(b))
 		return true
 	}
 	for i := range a {
 		x, y := &a[i], &b[i]
 		switch {
 		case x.Role != y.Role || x.Name != y.Name:
-			d.Kind, d.ValueA, d.ValueB = Shape, x.Name, y.Name
+			d.Kind, d.ValueA, d.ValueB = kindShape, x.Name, y.Name
 		case x.Type != y.Type:
-			d.Kind, d.ValueA, d.ValueB = Type, x.Type, y.Type
+			d.Kind, d.ValueA, d.ValueB = kindType, x.Type, y.Type
 		case !slices.Equal(x.Shape, y.Shape):
-			d.Kind, d.ValueA, d.ValueB = Shape, fmt.Sprint(x.Shape), fmt.Sprint(y.Shape)
+			d.Kind, d.ValueA, d.ValueB = kindShape, fmt.Sprint(x.Shape), fmt.Sprint(y.Shape)
 		default:
 			continue
 		}
@@ -84,10 +84,10 @@ func (c *comparison) random(d *Difference, a, b *tape.Generator) {
 	if a == nil || b == nil || a.Before == b.Before {
 		return
 	}
-	if d.Kind == Input {
+	if d.Kind == kindInput {
 		return
 	}
-	d.Kind, d.Follows = Random, c.drawn || c.differs && a.Seed == b.Seed
+	d.Kind, d.Follows = kindRandom, c.drawn || c.differs && a.Seed == b.Seed
 	d.ValueA, d.ValueB = fmt.Sprintf("seed %d", a.Seed), fmt.Sprintf("seed %d", b.Seed)
 	if a.Seed == b.Seed {
 		d.ValueA, d.ValueB = fmt.Sprintf("state %#x of seed %d", a.Before, a.Seed), fmt.Sprintf("state %#x", b.Before)
@@ -97,7 +97,7 @@ func (c *comparison) random(d *Difference, a, b *tape.Generator) {
 // input is a tensor that the operators got with other contents.
 func (c *comparison) input(d *Difference, a, b *tape.Operator, i int) {
 	slot := &a.Place.Slots[i]
-	d.Kind, d.Tensor, d.what = Input, slot.Name, fmt.Sprintf("%s %v", slot.Type, slot.Shape)
+	d.Kind, d.Tensor, d.what = kindInput, slot.Name, fmt.Sprintf("%s %v", slot.Type, slot.Shape)
 	d.ValueA, d.ValueB = valueText(&a.Values[i]), valueText(&b.Values[i])
 	if maker, ok := c.made[a.Values[i].Digest]; ok {
 		d.Made = &maker
@@ -126,17 +126,17 @@ func (d *Difference) say() {
 		where += fmt.Sprintf(" (no. %d in B)", d.B.Occurrence+1)
 	}
 	switch d.Kind {
-	case Type, Shape:
+	case kindType, kindShape:
 		d.Text = fmt.Sprintf("%s has %s in A and %s in B", where, d.ValueA, d.ValueB)
 		if d.Tensor != "" {
 			d.Text = fmt.Sprintf("%s: %s is %s in A and %s in B", where, d.Tensor, d.ValueA, d.ValueB)
 		}
-	case Arguments:
+	case kindArguments:
 		x, y := firstArgument(d.ValueA, d.ValueB)
 		d.Text = fmt.Sprintf("%s was called with %s in A and %s in B", where, x, y)
-	case Random:
+	case kindRandom:
 		d.Text = fmt.Sprintf("%s drew other random numbers: %s in A, %s in B", where, d.ValueA, d.ValueB)
-	case Input:
+	case kindInput:
 		d.Text = fmt.Sprintf("%s got another %s (%s)", where, d.Tensor, d.what)
 		switch {
 		case d.Follows:
@@ -145,7 +145,7 @@ func (d *Difference) say() {
 		default:
 			d.Text += "; no operator before it made something else: it came from outside of what was recorded, or was changed there"
 		}
-	case Output:
+	case kindOutput:
 		d.Text = fmt.Sprintf("%s made another %s of the same inputs", where, result(d.Tensor))
 		if !d.Known {
 			d.Text = fmt.Sprintf("%s made another %s; its inputs are the same as far as is known", where, result(d.Tensor))

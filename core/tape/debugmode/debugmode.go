@@ -24,8 +24,8 @@ import (
 
 // The format and the version that are read.
 const (
-	Format  = "torch.utils._debug_mode.DebugMode.logs"
-	Version = 1
+	logFormat  = "torch.utils._debug_mode.DebugMode.logs"
+	logVersion = 1
 )
 
 // headBytes is within how many bytes the format of a log is named.
@@ -40,7 +40,7 @@ const anyPhase = tape.Phase(255)
 // IsLog reports whether a file that begins with head is a log.
 func IsLog(head []byte) bool {
 	head = bytes.TrimLeft(head[:min(len(head), headBytes)], " \t\r\n")
-	return bytes.HasPrefix(head, []byte("{")) && bytes.Contains(head, []byte(`"`+Format+`"`))
+	return bytes.HasPrefix(head, []byte("{")) && bytes.Contains(head, []byte(`"`+logFormat+`"`))
 }
 
 // Log is a log that was read.
@@ -59,11 +59,11 @@ func Open(ctx context.Context, path string) (*Log, error) {
 		return nil, err
 	}
 	defer src.Close()
-	return Read(ctx, src)
+	return readLog(ctx, src)
 }
 
-// Read reads a log from a source.
-func Read(ctx context.Context, src *file.Source) (*Log, error) {
+// readLog reads a log from a source.
+func readLog(ctx context.Context, src *file.Source) (*Log, error) {
 	l := &Log{path: src.Path(), run: tape.Run{Level: "operators", Every: 1, Ranks: 1}, step: &tape.Step{}}
 	d := json.NewDecoder(io.NewSectionReader(src, 0, src.Size()))
 	d.UseNumber()
@@ -153,11 +153,11 @@ func (r *reader) document(ctx context.Context, d *json.Decoder) error {
 			text, _ := json.Marshal(n)
 			version = string(text)
 		case "logs":
-			if format != Format {
+			if format != logFormat {
 				return notLog()
 			}
-			if version != strconv.Itoa(Version) {
-				return fault.Formatf("", d.InputOffset(), "is a log of DebugMode of version %.20s, expected %d", version, Version).
+			if version != strconv.Itoa(logVersion) {
+				return fault.Formatf("", d.InputOffset(), "is a log of DebugMode of version %.20s, expected %d", version, logVersion).
 					WithHint("this version of torch writes another format, which prlx does not know")
 			}
 			logs, err = true, r.calls(ctx, d)
