@@ -90,7 +90,7 @@ build/clang/.ready: build/nvcc/.ready
 	@touch build/clang/extra/curand_mtgp32_kernel.h # which clang's wrapper includes, and none of these packages has
 	touch $@
 
-# torch on the CPU, with stubs where it wants CUDA's libraries (1.3 GB instead of 5.5): for the simulator's checks with tensors.
+# torch on the CPU, with stubs where it wants CUDA's libraries (1.3 GB instead of 5.5): for tapes of training steps and the simulator's checks with tensors.
 # The release before stands in a folder of its own, for the table of docs/pytorch.md.
 TORCH := 2.15.0
 TORCH_BEFORE := 2.14.1
@@ -136,7 +136,7 @@ test-reports: build build/.browser build/sarif/.ready ## HTML in a real browser,
 	$(PY) -m pytest -q tests/reports
 
 .PHONY: test-python
-test-python: build build/oracle/.ready build/.browser build/sarif/.ready build/clang/.ready $(TRITON:%=build/triton/%/.ready) ## Python, command line and end-to-end tests
+test-python: build build/oracle/.ready build/.browser build/sarif/.ready build/clang/.ready build/torch/.ready $(TRITON:%=build/triton/%/.ready) ## Python, command line and end-to-end tests
 	tests/halves.sh $(PY)
 
 .PHONY: test-consumers

@@ -17,6 +17,7 @@ type Core struct {
 	tables    tableStore
 	device    device.Device
 	collector collector
+	tapes     tapes
 	debug     atomic.Bool
 }
 
@@ -33,6 +34,10 @@ func (c *Core) Call(op string, request []byte) []byte {
 	err := safe.Call(func() (err error) {
 		if op == "configure" {
 			doc, err = c.configure(request)
+			return err
+		}
+		var done bool
+		if doc, done, err = c.callPacked(op, request); done {
 			return err
 		}
 		j := job.New(context.Background(), c.jobs.Limits())

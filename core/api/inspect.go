@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/recording"
 	"github.com/prlx-go/prlx/core/recording/warptrace"
+	"github.com/prlx-go/prlx/core/tape"
 	"github.com/prlx-go/prlx/core/trace/formats"
 )
 
@@ -39,6 +41,7 @@ type InspectFile struct {
 	inspect.File
 
 	Recording *describe.Recording `json:"recording,omitempty"` // of a kernel recording
+	Tape      *tape.Description   `json:"tape,omitempty"`      // of a tape of training steps
 }
 
 // inspectFiles says what is in recordings and sessions, then in all other files.
@@ -99,7 +102,11 @@ func inspectFile(j *job.Job, path string, salvage bool) (*InspectFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if format.Of(head) == format.Recording {
+	switch format.Of(head) {
+	case format.Tape:
+		f := &InspectFile{File: inspect.Of(path, src)}
+		return f, f.tape(j, src)
+	case format.Recording:
 		f := &InspectFile{File: inspect.Of(path, src)}
 		if err := f.recording(j, src, recording.Maps{}); err != nil {
 			return nil, fault.Of(err).WithPath(path)
@@ -111,6 +118,26 @@ func inspectFile(j *job.Job, path string, salvage bool) (*InspectFile, error) {
 		return nil, err
 	}
 	return &InspectFile{File: *f}, nil
+}
+
+// tape describes a tape that is open.
+func (f *InspectFile) tape(j *job.Job, src *file.Source) error {
+	r, err := tape.Read(src)
+	if err != nil {
+		return err
+	}
+	d, err := tape.Describe(j.Context(), r)
+	if err != nil {
+		return err
+	}
+	f.Format, f.Tape, f.Events = "prlx-tape", d, &d.Operators
+	if d.Ends != "" {
+		f.Losses = append(f.Losses, "the tape ends early: "+d.Ends)
+	}
+	if d.Dropped > 0 {
+		f.Losses = append(f.Losses, fmt.Sprintf("%d records did not fit the tape's limit", d.Dropped))
+	}
+	return nil
 }
 
 // kernelInputs inspects the recordings and sessions among the paths; the other paths are for somebody else.

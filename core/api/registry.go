@@ -70,6 +70,7 @@ var operations = sync.OnceValue(func() map[string]op {
 		"probe":      typed(probeClocks),
 		"solve":      typed(solve),
 		"stragglers": typed(findStragglers),
+		"tape_diff":  typed(diffTapes),
 		"timeline":   typed(timeline),
 		"validate":   typed(validate),
 		"version":    typed(version),

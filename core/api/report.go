@@ -23,7 +23,9 @@ import (
 	"github.com/prlx-go/prlx/core/report/ncclreport"
 	"github.com/prlx-go/prlx/core/report/simulationreport"
 	"github.com/prlx-go/prlx/core/report/stragglerreport"
+	"github.com/prlx-go/prlx/core/report/tapereport"
 	"github.com/prlx-go/prlx/core/straggler"
+	"github.com/prlx-go/prlx/core/tape/comparing"
 	"github.com/prlx-go/prlx/core/verdict"
 )
 
@@ -208,6 +210,12 @@ func renderer(path, schema string, text []byte, failOn *float64) (reportKind, re
 		err := decodeDocument(path, text, doc)
 		return simulationReports, func(format string, w io.Writer, _ kernelreport.Options) error {
 			return simulationreport.WriteComparison(format, w, doc)
+		}, nil, err
+	case comparing.Schema:
+		doc := new(comparing.Document)
+		err := decodeDocument(path, text, doc)
+		return tapeReports, func(format string, w io.Writer, _ kernelreport.Options) error {
+			return tapereport.Write(format, w, doc)
 		}, nil, err
 	case combine.ValidateSchema:
 		doc := new(combine.ValidateDocument)

@@ -29,6 +29,7 @@ import (
 	"github.com/prlx-go/prlx/core/nccl/gathering"
 	"github.com/prlx-go/prlx/core/simulator/simulation"
 	"github.com/prlx-go/prlx/core/straggler"
+	"github.com/prlx-go/prlx/core/tape/comparing"
 	"github.com/prlx-go/prlx/core/trace/aligned"
 	"github.com/prlx-go/prlx/core/trace/clock"
 	"github.com/prlx-go/prlx/core/verdict"
@@ -39,6 +40,7 @@ var updateSchemas = flag.Bool("update-schemas", false, "rewrite docs/schemas/*.s
 // documents are those that leave prlx: printed, written or handed to Python. Their structs are the one description of them.
 var documents = map[string]any{
 	"alignment_stats/1":   combine.NodeStats{},
+	"steps-diff/1":        comparing.Document{},
 	"combine-compare/1":   combine.CompareDocument{},
 	"combine/1":           printedCombine{},
 	"config/1":            printedConfig{},

@@ -37,6 +37,16 @@ func (c *Core) machineOperations(name string) (op, bool) {
 		return typed(c.usedArena), true
 	case "arena_collect":
 		return typed(c.collectArena), true
+	case "tape_open":
+		return typed(c.openTape), true
+	case "tape_place":
+		return typed(c.defineTapePlace), true
+	case "tape_step":
+		return typed(c.beginTapeStep), true
+	case "tape_save":
+		return typed(c.saveTape), true
+	case "tape_close":
+		return typed(c.closeTape), true
 	}
 	return nil, false
 }

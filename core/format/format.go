@@ -21,6 +21,7 @@ const (
 	XSpace       Kind = "xspace"         // .xplane.pb
 	Chrome       Kind = "chrome"         // Chrome / Kineto JSON, as an object or a list
 	Recording    Kind = "recording"      // .prlx, v1 or v2
+	Tape         Kind = "tape"           // of training steps
 	PairsMessage Kind = "snapshot-pairs" // SnapshotPairs as protobuf
 	ClockText    Kind = "clock-text"     // clock readings as text: probe windows, raw stamps, round or declared offsets, snapshot pairs
 	Document     Kind = "document"       // a JSON document of prlx: results, alignment.json, session.json
@@ -52,6 +53,7 @@ var words = map[Kind][2]string{
 	XSpace:       {"an XSpace trace (.xplane.pb)", "prlx combine, align, validate, cycles and inspect read it"},
 	Chrome:       {"a Chrome / Kineto JSON trace", "prlx combine, align, validate, cycles and inspect read it"},
 	Recording:    {"a recording of a kernel (.prlx)", "prlx diff and prlx inspect read it"},
+	Tape:         {"a tape of training steps (.tape)", "prlx diff and prlx inspect read it"},
 	PairsMessage: {"a file of clock snapshots (SnapshotPairs)", "pass it to prlx combine or align with --snapshots"},
 	ClockText:    {"a file of clock readings", "pass it to prlx combine or align with --probes, --offsets, --declared or --snapshots; prlx inspect says which"},
 	Document:     {"a document that prlx wrote", "name the trace or the recording that it is about"},
@@ -97,6 +99,7 @@ var magic = []struct {
 }{
 	{0, "\x89PRLX2\n\x1a", Recording},
 	{0, "\x00\x00\x00\x00XLRP", Recording},
+	{0, "\x89PRLXT\n\x1a", Tape},
 	{0, "\x7fELF", ELF},
 	{0, "PK\x03\x04", ZIP},
 	{0, "PK\x05\x06", ZIP},

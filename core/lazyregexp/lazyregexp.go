@@ -31,6 +31,11 @@ func (r *Regexp) MatchString(s string) bool { return r.regexp().MatchString(s) }
 // FindStringSubmatch is the leftmost match and what its groups matched; nil without a match.
 func (r *Regexp) FindStringSubmatch(s string) []string { return r.regexp().FindStringSubmatch(s) }
 
+// FindAllStringSubmatch is that of the package regexp.
+func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
+	return r.regexp().FindAllStringSubmatch(s, n)
+}
+
 // FindAllString are the first n matches that do not overlap, all of them where n is negative; nil without a match.
 func (r *Regexp) FindAllString(s string, n int) []string { return r.regexp().FindAllString(s, n) }
 

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from ._stops import Stop, StopValue
     from ._stragglers import Stragglers, find_stragglers
     from ._timeline import Timeline
+    from ._training import Anomaly, TrainingMonitor
     from ._trial import try_statements
     from ._validate import Verdicts, validate_collectives
     from ._verdict import Looked, Missing, Verdict
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AlignmentComparison",
     "AlignmentError",
+    "Anomaly",
     "ArrayMemoryError",
     "CancelledError",
     "Clocks",
@@ -119,6 +121,7 @@ __all__ = [
     "Stragglers",
     "Timeline",
     "TraceFormatError",
+    "TrainingMonitor",
     "UsageError",
     "Verdict",
     "Verdicts",
@@ -163,6 +166,7 @@ _DOORS = ("jax", "torch")
 
 _LAZY = {
     "AlignmentComparison": "_combine_compare",
+    "Anomaly": "_training",
     "Clocks": "_clocks",
     "CollectedNccl": "_nccl_files",
     "CombinedTrace": "_combine",
@@ -195,6 +199,7 @@ _LAZY = {
     "StopValue": "_stops",
     "Stragglers": "_stragglers",
     "Timeline": "_timeline",
+    "TrainingMonitor": "_training",
     "Verdict": "_verdict",
     "Verdicts": "_validate",
     "align_trace": "_align",

@@ -8,12 +8,13 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from . import _config, _request
 from ._diff import Diff, run_files
 from ._errors import UsageError
 from ._session_diff import run_sessions
+from ._steps_diff import are_tapes, diff_tapes
 
 if TYPE_CHECKING:
     from ._filters import Sites, Warps
@@ -76,7 +77,8 @@ def diff_traces(
     ----------
     a, b
         A path or an opened ``KernelTrace`` each; a session's directory or an opened ``Session`` each; or several recordings
-        of runs that should be equal, of which the first is compared and the others tell what is noise.
+        of runs that should be equal, of which the first is compared and the others tell what is noise. Of tapes of training
+        steps, or directories of them, the result is a ``StepsDiff``, and no other argument applies.
     values
         Compare the values of events too.
     lookahead
@@ -160,6 +162,8 @@ def diff_traces(
             "lookahead has no effect: alignment is minimal over the whole warp (prlx diff --compat takes --lookahead)"
         )
         warnings.warn(text, stacklevel=2)
+    if isinstance(a, (str, os.PathLike)) and isinstance(b, (str, os.PathLike)) and are_tapes(a):
+        return cast("Diff", diff_tapes(a, b, progress=progress))  # no type says what a path holds
     asked = request(
         a,
         b,

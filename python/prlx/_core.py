@@ -12,12 +12,24 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import _extension
 from ._errors import InternalError
-from ._extension import ROOM, address, broken, document, encode, fill, is_forked, is_loaded
+from ._extension import ROOM, address, broken, call_packed, document, encode, fill, is_forked, is_loaded
 
 if TYPE_CHECKING:
     from ._table import Table
 
-__all__ = ["Job", "Progress", "call", "configure", "fill", "is_forked", "is_loaded", "run", "start", "table"]
+__all__ = [
+    "Job",
+    "Progress",
+    "call",
+    "call_packed",
+    "configure",
+    "fill",
+    "is_forked",
+    "is_loaded",
+    "run",
+    "start",
+    "table",
+]
 
 Progress: TypeAlias = Callable[[str, int, int], object]
 """Called with the stage's name, how much is done and the total (0 when unknown), in the thread that waits."""

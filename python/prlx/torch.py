@@ -2,6 +2,9 @@
 
 ``on_trace_ready=prlx.torch.trace_handler(directory)`` writes what ``torch.profiler.tensorboard_trace_handler`` writes, under
 the same names, and in a job of several ranks also records the clocks of the host: in the trace, and in a file beside it.
+
+``with prlx.torch.steps("a.tape"):`` writes what the operators of training steps got and made; ``prlx diff`` compares two
+such tapes.
 """
 
 from __future__ import annotations
@@ -24,11 +27,12 @@ from typing import TYPE_CHECKING, Any
 from . import _peers
 from ._clocks import Clocks, attached, clocks, is_distributed
 from ._errors import PrlxError
+from ._steps import Steps, steps
 
 if TYPE_CHECKING:
     from ._request import Path as AnyPath
 
-__all__ = ["TraceHandler", "profile", "trace_handler"]
+__all__ = ["Steps", "TraceHandler", "profile", "steps", "trace_handler"]
 
 _LOOK_S = 0.5  # how often a handler looks whether all ranks are there
 _handlers = itertools.count()  # all ranks make their handlers in the same order

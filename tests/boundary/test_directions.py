@@ -32,6 +32,10 @@ FLOORS = (
     ("_snapshots",),
     ("_clocks",),
     ("_peers",),
+    # tapes of training steps
+    ("hooks.operators",),
+    ("_steps",),
+    ("_training",),
     ("jax", "torch"),
     # what repeats
     ("_cycles_tables", "_cycles_xlsx"),
@@ -43,7 +47,7 @@ FLOORS = (
     ("_diff_outputs",),
     ("_diff_text",),
     ("_diff",),
-    ("_session_diff",),
+    ("_session_diff", "_steps_diff"),
     ("_compare", "_kernel_events"),
     ("_kernel_trace", "_assert"),
     ("_session",),

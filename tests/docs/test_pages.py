@@ -103,6 +103,7 @@ PRINTED = {
     "solve": ["solve", *(f"examples/jax_p4/probes_node{k}.jsonl" for k in range(4)), "-o", "{out}/offsets.jsonl"],
     "inspect": ["inspect", "examples/jax_p4/node0/node0.xplane.pb"],
     "diff": ["diff", *TWO_RUNS, "--baseline", "examples/two_runs/a2.prlx", "--explain", "--values"],
+    "steps-diff": ["diff", "examples/training/good.tape", "examples/training/bad.tape"],
     "convert": ["convert", TWO_RUNS[0], "-o", "{out}/v1.prlx", "--to", "v1", "--map-output", "{out}/sites.json"],
     "session-inspect": ["session", "inspect", "examples/two_runs"],
     "session-diff": ["session", "diff", "examples/two_runs", "examples/two_runs"],

@@ -25,6 +25,7 @@ WORDS = {
 MORE = {
     "solve of one": ["solve", "examples/jax_p4/probes_node0.jsonl", "examples/jax_p4/probes_node1.jsonl"],
     "inspect of everything": ["inspect", "examples"],
+    "inspect of a tape": ["inspect", "examples/training/bad.tape"],
     "inspect of a recording": ["inspect", "examples/two_runs/a.prlx"],
     "combine of JSON": ["combine", "examples/jax_p4", "--format", "chrome", "-o", "{out}/all.json"],
     "combine of one node": ["combine", "examples/jax_p4/node0", "-o", "{out}/run"],

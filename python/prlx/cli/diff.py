@@ -52,8 +52,11 @@ _COMPAT_ONLY = ("lookahead", "continue_after_path")
 def run(values: argparse.Namespace, ui: UI) -> int:
     """Compare, print, write the reports; exit code 1 when more differs than is allowed."""
     from .. import _compare
+    from .._steps_diff import are_tapes
 
     _refuse(values)
+    if are_tapes(values.a):
+        return _tapes(values, ui)
     if values.dump_a is not None or values.dump_b is not None:
         return _dump(values, ui)
     if values.compat:
@@ -84,6 +87,29 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         diff = _rerun.run_again(request, _rerun.by_command(rerun), compare)
     show(diff, _render(diff, values, ui), ui, after=_next(diff, values))
     return code(diff, strict=bool(values.strict))
+
+
+_OF_TAPES = ("a", "b", "html", "json", "overwrite", "max_shown", "strict", "workers", "memory_limit")
+
+
+def _tapes(values: argparse.Namespace, ui: UI) -> int:
+    """Compare two trainings by their tapes."""
+    from .._lines import Look
+    from .._steps_diff import diff_tapes, render_steps
+
+    own = {option.name: option.flags[0] for option in COMMAND.options}
+    for name, flag in own.items():
+        if name not in _OF_TAPES and getattr(values, name, None) not in (None, False, [], ()):
+            raise UsageError(
+                f"{flag} is about recordings of kernels, and these are tapes of training steps", hint="leave it out"
+            )
+    reported = reports(values, {"html": "html"})
+    diff = diff_tapes(values.a, values.b, outputs=reported, overwrite=bool(values.overwrite), progress=ui.progress)
+    look = Look(
+        style=ui.out.style, width=min(ui.out.width, 160) if ui.out.width < 1 << 16 else 100, clusters=values.max_shown
+    )
+    show(diff, render_steps(diff.document, look), ui)
+    return diff.conclusion.exit_code
 
 
 def _refuse(values: argparse.Namespace) -> None:

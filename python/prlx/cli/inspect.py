@@ -31,6 +31,7 @@ _FORMATS = {
     "prlx-v1": "kernel recording, format v1",
     "prlx-v2": "kernel recording, format v2",
     "session": "session of kernel recordings",
+    "prlx-tape": "tape of training steps",
 }
 _ONE_BY_ONE = 8  # files that are shown whole; more become a table
 _FILES = (
@@ -139,7 +140,9 @@ def _render(file: Mapping[str, Any], ui: UI, limit: int) -> Iterator[str]:
     if file.get("compression"):
         size += f" {file['compression']}, {format_bytes(file.get('decompressed_bytes'))} unpacked"
     yield f"{ui.out.style(clean(file['path']), 'bold')}  {kind}, {size}"
-    yield from facts(ui.out, [*_facts(file), *_recording(file.get("recording"), ui)], indent=2)
+    yield from facts(
+        ui.out, [*_facts(file), *_recording(file.get("recording"), ui), *_tape(file.get("tape"), ui)], indent=2
+    )
     planes = file.get("planes") or ()
     start = file.get("start_ns")
     if len(planes) > limit and not ui.verbose:
@@ -187,6 +190,42 @@ def _facts(file: Mapping[str, Any]) -> list[tuple[str, str]]:
         found.append(("events", format_count(file["events"]) + inside))
     counts = file.get("counts") or {}
     found.append(("counts", ", ".join(f"{name} {format_count(count)}" for name, count in counts.items())))
+    return found
+
+
+def _tape(tape: Mapping[str, Any] | None, ui: UI) -> list[tuple[str, str]]:
+    """What is in a tape of training steps."""
+    if tape is None:
+        return []
+    run, first, last = tape["run"], tape["first_step"], tape["last_step"]
+    steps = format_count(tape["steps"]) + ("" if first is None else f", {first} to {last}")
+    kept = f", the last {run['ring']} kept" if run["ring"] else ""
+    made, carried = tape["first_maker"], tape["first_carrier"]
+    skipped = ", ".join(f"{clean(why)} {format_count(count)}" for why, count in sorted(tape["skipped"].items()))
+    found = [
+        ("level", clean(run["level"]) + ("" if run["every"] == 1 else f", one step in {run['every']}") + kept),
+        ("steps", steps),
+        ("rank", f"{run['rank']} of {run['ranks']}" if run["ranks"] > 1 else ""),
+        (
+            "tensors",
+            format_count(tape["tensors"])
+            + (f", {format_count(tape['unread'])} not looked at" if tape["unread"] else ""),
+        ),
+        ("random", plural(tape["random"], "operator") if tape["random"] else ""),
+        ("NaN, Inf", f"made by {plural(tape['not_finite'], 'operator')}" if tape["not_finite"] else "none"),
+        ("first made", clean(made["text"]) if made else ""),
+        ("carried", clean(carried["text"]) if carried and not made else ""),
+        ("skipped", skipped),
+    ]
+    if ui.verbose:
+        found += [(clean(fact["name"]), clean(fact["value"])) for fact in run["facts"]]
+        found += [
+            (
+                clean(module["module"]) or "no module",
+                f"{plural(module['operators'], 'operator')} {clean(module['class'])}",
+            )
+            for module in tape["modules"]
+        ]
     return found
 
 

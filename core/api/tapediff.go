@@ -1,0 +1,156 @@
+package api
+
+import (
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/format"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/report/kernelreport"
+	"github.com/prlx-go/prlx/core/report/tapereport"
+	"github.com/prlx-go/prlx/core/tape"
+	"github.com/prlx-go/prlx/core/tape/comparing"
+	"github.com/prlx-go/prlx/core/tape/debugmode"
+)
+
+// tapeReports are what can be written of a comparison of tapes.
+var tapeReports = reportKind{tapereport.Formats, tapereport.FormatOf, neverBinary, ".html or .json"}
+
+type tapeDiffRequest struct {
+	requestLimits
+	A         string            `json:"a"`
+	B         string            `json:"b"`
+	Names     map[string]string `json:"names"` // how documents call a path; itself where it is not here
+	Outputs   []outputArg       `json:"outputs"`
+	Overwrite bool              `json:"overwrite"`
+	Root      string            `json:"root"`
+}
+
+// tapeDiffReply is a document, and what was written.
+type tapeDiffReply struct {
+	*comparing.Document
+	writtenReports
+}
+
+// diffTapes compares the tapes of two runs, rank by rank.
+func diffTapes(j *job.Job, r *tapeDiffRequest) (*tapeDiffReply, error) {
+	out, err := createReports(tapeReports, r.Outputs, r.Overwrite, []string{r.A, r.B}, r.Root)
+	if err != nil {
+		return nil, err
+	}
+	defer out.abort()
+	a, err := tapesOf(j, r.A)
+	if err != nil {
+		return nil, err
+	}
+	b, err := tapesOf(j, r.B)
+	if err != nil {
+		return nil, err
+	}
+	if len(a) == 1 && len(b) == 1 { // somebody may compare two ranks of one run
+		for rank := range a {
+			b = map[int64]string{rank: slices.Collect(maps.Values(b))[0]}
+		}
+	}
+	result := &comparing.Result{}
+	for _, rank := range ranksOf(a, b) {
+		switch {
+		case a[rank] == "":
+			result.Unpaired("A", rank)
+		case b[rank] == "":
+			result.Unpaired("B", rank)
+		default:
+			if err := comparePair(j, result, a[rank], b[rank]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	doc := result.Document()
+	for i := range doc.Ranks {
+		rank := &doc.Ranks[i]
+		for _, path := range []*string{&rank.A, &rank.B} {
+			if name := r.Names[*path]; name != "" {
+				*path = name
+			}
+		}
+	}
+	err = out.write(func(format string, w io.Writer, _ kernelreport.Options) error {
+		return tapereport.Write(format, w, doc)
+	})
+	return &tapeDiffReply{doc, out.reply()}, err
+}
+
+// comparePair compares the tapes of one rank.
+func comparePair(j *job.Job, result *comparing.Result, a, b string) error {
+	x, closeA, err := openSide(j, a)
+	if err != nil {
+		return err
+	}
+	defer closeA()
+	y, closeB, err := openSide(j, b)
+	if err != nil {
+		return err
+	}
+	defer closeB()
+	return result.Pair(j.Context(), x, y)
+}
+
+// openSide opens a tape, or what another tool wrote.
+func openSide(j *job.Job, path string) (comparing.Side, func(), error) {
+	head, _, err := file.Head(j.Context(), path, format.HeadBytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	if debugmode.IsLog(head) {
+		l, err := debugmode.Open(j.Context(), path)
+		return l, func() {}, err
+	}
+	t, err := tape.Open(j.Context(), path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t, func() { t.Close() }, nil
+}
+
+// tapesOf finds the tapes of a side, by rank.
+func tapesOf(j *job.Job, path string) (map[int64]string, error) {
+	found, err := tape.Find(path)
+	if err != nil {
+		return nil, err
+	}
+	ranks := map[int64]string{}
+	for _, each := range found {
+		t, closeIt, err := openSide(j, each)
+		if err != nil {
+			return nil, err
+		}
+		rank := t.About().Rank
+		closeIt()
+		if other := ranks[rank]; other != "" {
+			return nil, fault.New(fault.Incompatible, "is of rank %d, and so is %s", rank, other).WithPath(each).
+				WithHint("a directory is one run: put the tapes of another run into a directory of its own")
+		}
+		ranks[rank] = each
+	}
+	if len(ranks) == 0 {
+		return nil, fault.New(fault.Format, "has no tapes").WithPath(path).WithHint("tapes in a directory end in %s", tape.Ending)
+	}
+	return ranks, nil
+}
+
+// ranksOf lists the ranks of both sides in order.
+func ranksOf(a, b map[int64]string) (list []int64) {
+	for rank := range a {
+		list = append(list, rank)
+	}
+	for rank := range b {
+		if a[rank] == "" {
+			list = append(list, rank)
+		}
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,228 @@
+"""Small trainings whose tapes the tests look at: ``python programs.py NAME ARGUMENT...`` prints what the function returns."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import sys
+
+import torch
+
+import prlx
+
+
+def model(layers: int = 3) -> torch.nn.Module:
+    """A stack of blocks with dropout, the same each time."""
+    torch.manual_seed(0)
+    block = torch.nn.Sequential
+    return block(
+        *[
+            block(
+                torch.nn.Linear(16, 32),
+                torch.nn.GELU(),
+                torch.nn.Dropout(0.1),
+                torch.nn.Linear(32, 16),
+                torch.nn.LayerNorm(16),
+            )
+            for _ in range(layers)
+        ]
+    )
+
+
+def train(steps: int = 3, optimizer: str = "AdamW", before=None) -> float:
+    """Train for some steps; ``before`` is called with the number of each step."""
+    net = model()
+    opt = getattr(torch.optim, optimizer)(net.parameters(), lr=1e-2)
+    torch.manual_seed(1)
+    x = torch.randn(8, 16)
+    loss = x.sum()
+    for step in range(steps):
+        if before is not None:
+            before(step)
+        loss = (net(x) - x).square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    return float(loss)
+
+
+def plain(path: str, level: str = "operators", steps: str = "3", every: str = "1", ring: str = "0") -> dict:
+    """A tape of some steps, and whether the training computed what it does without one."""
+    torch.set_num_threads(1)
+    without = train(int(steps))
+    with prlx.torch.steps(path, level=level, every=int(every), ring=int(ring) or None) as tape:
+        loss = train(int(steps))
+    return {
+        "equal": loss == without,
+        "operators": tape.operators,
+        "text": repr(tape),
+        "skipped": dict(tape._listener.skipped),
+    }
+
+
+def nothing_is_left(path: str) -> dict:
+    """What of torch is different during and after a tape."""
+    from torch.nn.modules import module as hooks
+    from torch.optim import optimizer as optim
+
+    places = {
+        "pre": hooks._global_forward_pre_hooks,
+        "post": hooks._global_forward_hooks,
+        "before": optim._global_optimizer_pre_hooks,
+        "after": optim._global_optimizer_post_hooks,
+    }
+
+    def counts() -> dict[str, int]:
+        modes = torch.utils._python_dispatch._get_current_dispatch_mode_stack()
+        return {name: len(place) for name, place in places.items()} | {"modes": len(modes)}
+
+    first = counts()
+    with prlx.torch.steps(path):
+        during = counts()
+        train(1)
+    after = counts()
+    try:
+        with prlx.torch.steps(path + "2"):
+            raise KeyError("of the user")
+    except KeyError:
+        pass
+    return {"before": first, "during": during, "after": after, "failed": counts()}
+
+
+def killed(path: str, at: str) -> None:
+    """A training that is killed in a step."""
+
+    def before(step: int) -> None:
+        if step == int(at):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with prlx.torch.steps(path):
+        train(10, before=before)
+
+
+def full(path: str) -> dict:
+    """A tape whose file system refuses: the training goes on."""
+    import resource
+    import warnings
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        without = train(4)
+        failed = None
+        try:
+            with prlx.torch.steps(path) as tape:
+                loss = train(4)
+        except prlx.PrlxError as error:
+            failed = str(error)
+    return {
+        "equal": loss == without,
+        "warned": [str(each.message) for each in said],
+        "failed": failed,
+        "tape": tape.failed,
+    }
+
+
+def by_hand(path: str) -> dict:
+    """Steps that the program says: two optimizers in each, and gradients of two batches."""
+    net, other = model(1), model(1)
+    first = torch.optim.SGD(net.parameters(), lr=0.1)
+    second = torch.optim.SGD(other.parameters(), lr=0.1)
+    x = torch.ones(4, 16)
+    with prlx.torch.steps(path) as tape:
+        for _ in range(3):
+            tape.begin_step()
+            for _ in range(2):
+                net(x).square().mean().backward()
+            first.step()
+            other(x).square().mean().backward()
+            second.step()
+    return {"number": tape.step_number}
+
+
+def two_optimizers(path: str) -> dict:
+    """Two optimizers, one after the other, are one step."""
+    net = model(2)
+    optimizers = [torch.optim.SGD(part.parameters(), lr=0.1) for part in net]
+    x = torch.ones(4, 16)
+    with prlx.torch.steps(path) as tape:
+        for _ in range(3):
+            net(x).square().mean().backward()
+            for each in optimizers:
+                each.step()
+    return {"number": tape.step_number}
+
+
+def not_finite(path: str) -> float:
+    """A logarithm of a negative number in one module, in the third step."""
+
+    class Log(torch.nn.Module):
+        """Makes NaN where its input is negative."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.shift = 5.0
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return (x + self.shift).log()
+
+    net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Sigmoid(), Log(), torch.nn.Linear(4, 4))
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    with prlx.torch.steps(path):
+        for step in range(4):
+            if step == 2:
+                net[2].shift = -0.9
+            loss = net(torch.ones(2, 4)).square().mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    return float(loss.isnan())
+
+
+def monitored(folder: str, ring: str) -> dict:
+    """A training that goes wrong in its sixth step, watched."""
+    torch.set_num_threads(1)
+
+    def train_watched(monitor, bad: bool) -> list:
+        net = model(2)
+        opt = torch.optim.SGD(net.parameters(), lr=1e-2)
+        torch.manual_seed(1)
+        x = torch.randn(8, 16)
+        for step in range(10):
+            y = net(x)
+            loss = ((y - x).square() if step != 6 or not bad else (y - x - 9).log()).mean()
+            opt.zero_grad()
+            loss.backward()
+            if monitor is not None:
+                monitor.step(loss)
+            opt.step()
+        return [float(p.detach().sum()) for p in net.parameters()]
+
+    with prlx.TrainingMonitor(folder, ring=int(ring) or None) as monitor:
+        train_watched(monitor, True)
+    with prlx.TrainingMonitor(folder + "-clean", ring=int(ring) or None) as clean:
+        watched = train_watched(clean, False)
+    equal = watched == train_watched(None, False)
+    return {"kinds": [each.kind for each in monitor.anomalies], "clean": len(clean.anomalies), "equal": equal}
+
+
+def debug_mode(path: str, rate: str) -> int:
+    """The log of torch's own DebugMode of a step."""
+    from torch.utils._debug_mode import DebugMode
+
+    torch.set_num_threads(1)
+    net = model(2)
+    torch.manual_seed(1)
+    net[1][2].p = float(rate)
+    with DebugMode(record_nn_module=True) as debug, DebugMode.log_tensor_hashes(hash_inputs=True):
+        net(torch.ones(4, 16)).square().mean().backward()
+    DebugMode.save_logs(debug.logs, path)
+    return len(debug.logs)
+
+
+if __name__ == "__main__":
+    place, _, called = sys.argv[1].rpartition(".")
+    print(json.dumps(getattr(importlib.import_module(place or "__main__"), called)(*sys.argv[2:])))

@@ -1,0 +1,64 @@
+"""The monitor: what it calls an anomaly, and what it keeps of one."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+import prlx
+
+
+def found(folder, losses, **settings):
+    """The anomalies of a list of losses."""
+    with prlx.TrainingMonitor(folder, **settings) as monitor:
+        for loss in losses:
+            monitor.step(loss)
+    return [(each.step, each.kind) for each in monitor.anomalies]
+
+
+def test_what_is_an_anomaly(tmp_path):
+    falling = [1.0 / (1 + step) for step in range(40)]
+    cases = {
+        "falling": (falling, []),
+        "nan": ([1.0, float("nan"), 1.0], [(1, "loss-not-finite")]),
+        "infinite": ([1.0, float("-inf")], [(1, "loss-not-finite")]),
+        "jump": ([1.0] * 6 + [2.1, 1.0], [(6, "loss-jump")]),
+        "below the threshold": ([1.0] * 6 + [1.9], []),
+        "too early to tell": ([1.0, 1.0, 9.0], []),
+        "negative": ([-1.0] * 10 + [-0.1], []),
+    }
+    for name, (losses, want) in cases.items():
+        assert found(tmp_path / name, losses) == want, name
+
+
+def test_it_is_silent_in_clean_runs(tmp_path):
+    for seed in range(30):
+        draw = random.Random(seed)
+        losses = [4 * 0.99**step * draw.uniform(0.8, 1.2) + 0.5 for step in range(300)]
+        assert found(tmp_path / str(seed), losses) == []
+
+
+def test_the_log_is_written_at_once_and_not_replaced(tmp_path):
+    with prlx.TrainingMonitor(tmp_path) as monitor:
+        monitor.step(float("nan"))
+        lines = (tmp_path / "anomaly_log.jsonl").read_text().splitlines()
+        assert [json.loads(line)["kind"] for line in lines] == ["loss-not-finite"]
+    with pytest.raises(prlx.PrlxError, match="already exists"), prlx.TrainingMonitor(tmp_path):
+        pass
+    with pytest.raises(prlx.UsageError):
+        monitor.step(1.0)
+
+
+def test_the_anomalous_step_is_in_its_tape_and_the_maker_is_named(train, tmp_path):
+    done = train("monitored", "watched", 3)
+    assert done["kinds"][0] == "loss-not-finite"
+    assert (done["clean"], done["equal"]) == (0, True)
+    lines = [json.loads(line) for line in (tmp_path / "watched/anomaly_log.jsonl").read_text().splitlines()]
+    assert (lines[0]["step"], lines[0]["tape"]) == (6, "step_6.tape")
+    assert lines[0]["maker"].startswith("step 6, forward: aten.log.default outside of all modules made 128 NaN")
+    from prlx._timeline import inspect_files
+
+    tape = inspect_files([str(tmp_path / "watched/step_6.tape")], progress=False)["files"][0]["tape"]
+    assert (tape["first_step"], tape["last_step"], tape["whole"]) == (4, 6, True)
