@@ -18,8 +18,8 @@ var manyMethods = map[string]struct {
 	why  string
 }{
 	"core/simulator/ptx.parser":          {57, "a method for each rule of the grammar, over one position in the text"},
-	"core/simulator/simt/compile.binder": {111, "a method for each kind of instruction, over one program that is being made"},
-	"core/simulator/simt/execute.Block":  {82, "the hot loop: what an instruction reads and writes is one indirection away"},
+	"core/simulator/simt/compile.binder": {115, "a method for each kind of instruction, over one program that is being made"},
+	"core/simulator/simt/execute.Block":  {85, "the hot loop: what an instruction reads and writes is one indirection away"},
 	"core/simulator/simt/memory.Block":   {51, "the hot loop: every access of a lane goes through it"},
 }
 

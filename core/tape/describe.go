@@ -21,7 +21,7 @@ type At struct {
 func (a At) String() string {
 	where := "outside of all modules"
 	switch {
-	case a.Phase == Optimizer.String() && a.Module != "":
+	case a.Phase == optimizer.String() && a.Module != "":
 		where = "of " + a.Module
 	case a.Module != "" && a.Class != "":
 		where = fmt.Sprintf("in %s (%s)", a.Module, a.Class)

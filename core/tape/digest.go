@@ -1,9 +1,11 @@
 package tape
 
 import (
+	"context"
 	"encoding/binary"
 	"math"
-	"sync"
+
+	"github.com/prlx-go/prlx/core/safe"
 )
 
 // The constants of the digest, and multiples of the first modulo 2^64.
@@ -101,17 +103,18 @@ func inParallel(n int, each func(int)) {
 		}
 		return
 	}
-	var all sync.WaitGroup
+	group, _ := safe.NewGroup(context.Background())
 	for w := range workers {
-		all.Add(1)
-		go func() {
-			defer all.Done()
+		group.Go(func() error {
 			for i := w; i < n; i += workers {
 				each(i)
 			}
-		}()
+			return nil
+		})
 	}
-	all.Wait()
+	if err := group.Wait(); err != nil {
+		panic(err) // of a part: the caller's fence has it
+	}
 }
 
 // sampleBytes is how many bytes of a tensor are kept in a record.

@@ -18,7 +18,7 @@ type Phase uint8
 const (
 	forward Phase = iota
 	backward
-	Optimizer
+	optimizer
 	phases // their number
 )
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ._progress import Progress
 
 MOST_RUNS = 160  # of mixed texts
+_MOST_ENDS = 3  # of these that may end the process that compiles them, and are left out then
 _NEAR = 0.01  # how far a result may be from another, as a part of how far both versions are apart, and be like it
 _CLOSE = 1e-3  # the same of its own size, where one version has no number at all
 
@@ -114,20 +115,25 @@ def tried_apart(a: Path, b: Path) -> dict[str, Any]:
         return Tried(0, (), str(reason)).request()
     known = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
     alone = {name: value for name, value in os.environ.items() if name != "PRLX_RUN"}  # nobody records that
+    left_out: list[str] = []
     with tempfile.TemporaryDirectory(prefix="prlx-trial-") as folder:
-        said = Path(folder) / "said.json"
-        ended = subprocess.run(
-            [sys.executable, "-m", "prlx._trial", a, b, said], env={**alone, "PYTHONPATH": known}, check=False,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        if said.exists():
-            found: dict[str, Any] = json.loads(said.read_text())
-            return found
-    if ended.returncode > 0:
-        raise InternalError(f"changed statements could not be tried: {ended.stderr.strip()[-1000:]}")
-    return Tried(
-        0, (), f"one of the mixed texts ended the process that compiled it: {_signal(ended.returncode)}"
-    ).request()
+        said, began = Path(folder) / "said.json", Path(folder) / "began"
+        while True:
+            ended = subprocess.run(
+                [sys.executable, "-m", "prlx._trial", a, b, said, began, *left_out], env={**alone, "PYTHONPATH": known},
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False,
+            )  # fmt: skip
+            if said.exists():
+                found: dict[str, Any] = json.loads(said.read_text())
+                return found
+            if ended.returncode > 0:
+                raise InternalError(f"changed statements could not be tried: {ended.stderr.strip()[-1000:]}")
+            if not began.exists() or len(left_out) == _MOST_ENDS:
+                break
+            left_out.append(began.read_text())
+            began.unlink()
+    why = f"one of the mixed texts ended the process that compiled it: {_signal(ended.returncode)}"
+    return Tried(0, (), why).request()
 
 
 def _signal(returncode: int) -> str:
@@ -137,11 +143,12 @@ def _signal(returncode: int) -> str:
         return f"signal {-returncode}"
 
 
-def tried(a: Path, b: Path) -> Tried:
+def tried(a: Path, b: Path, began: Path | None = None, left_out: Sequence[int] = ()) -> Tried:
     """Undo each changed statement of B alone, on what A was given; both are recordings with their inputs beside them."""
     try:
         given = [_given(path) for path in (a, b)]
         bench = Bench(given[0])
+        bench.began, bench.left_out = began, frozenset(left_out)
         with bench.open():
             return _search(bench, given[0].head["texts"], given[1].head["texts"])
     except NotTriedError as reason:
@@ -382,10 +389,10 @@ def _like(got: Sequence[np.ndarray[Any, Any]], right: Sequence[np.ndarray[Any, A
 
 
 def main() -> None:
-    """``python -m prlx._trial A B FILE``: what came of trying the changed statements of two recordings, into a file."""
-    a, b, said = (Path(word) for word in sys.argv[1:])
+    """``python -m prlx._trial A B FILE BEGAN [RUN ...]``: what came of trying the changed statements, into a file."""
+    a, b, said, began = (Path(word) for word in sys.argv[1:5])
     again = said.with_suffix(".new")
-    again.write_text(json.dumps(tried(a, b).request()))
+    again.write_text(json.dumps(tried(a, b, began, [int(word) for word in sys.argv[5:]]).request()))
     again.replace(said)
 
 

@@ -31,17 +31,17 @@ type Descriptor struct {
 
 // The kinds of channels.
 const (
-	Signed uint32 = iota
-	Unsigned
-	Float
+	kindSigned uint32 = iota
+	kindUnsigned
+	kindFloat
 )
 
 // The modes beyond the edge.
 const (
-	Wrap uint32 = iota
-	Clamp
-	Mirror
-	Border
+	modeWrap uint32 = iota
+	modeClamp
+	modeMirror
+	modeBorder
 )
 
 // Flags of a descriptor.
@@ -63,7 +63,7 @@ func Read(b []byte) (d Descriptor, ok bool) {
 	d.Linear, d.Unit, d.Relative = flags&flagLinear != 0, flags&flagUnit != 0, flags&flagRelative != 0
 	for i := range d.Extent {
 		d.Extent[i], d.Modes[i] = word(16+4*i), word(60+4*i)
-		if d.Extent[i] == 0 || d.Modes[i] > Border {
+		if d.Extent[i] == 0 || d.Modes[i] > modeBorder {
 			return d, false
 		}
 	}
@@ -72,7 +72,7 @@ func Read(b []byte) (d Descriptor, ok bool) {
 	}
 	width := uint64(d.Extent[0]) * uint64(d.TexelBytes())
 	switch {
-	case d.Channels != 1 && d.Channels != 2 && d.Channels != 4, d.Bits != 8 && d.Bits != 16 && d.Bits != 32, d.Kind > Float, d.Kind == Float && d.Bits == 8:
+	case d.Channels != 1 && d.Channels != 2 && d.Channels != 4, d.Bits != 8 && d.Bits != 16 && d.Bits != 32, d.Kind > kindFloat, d.Kind == kindFloat && d.Bits == 8:
 		return d, false
 	case d.Pitch > 1<<32 || d.Slice > 1<<40 || d.Extent[1] > 1 && d.Pitch < width || d.Extent[2] > 1 && d.Slice < uint64(d.Extent[1]-1)*d.Pitch+width:
 		return d, false
@@ -153,7 +153,7 @@ func (d *Descriptor) scaled(x float32, n int) float32 {
 	if !d.Relative {
 		return x
 	}
-	if d.Modes[n] == Wrap {
+	if d.Modes[n] == modeWrap {
 		x -= float32(math.Floor(float64(x)))
 	}
 	return x * float32(d.Extent[n])
@@ -181,16 +181,16 @@ func (d *Descriptor) edge(i int64, n int) (int64, bool) {
 		return i, true
 	}
 	mode := d.Modes[n]
-	if !d.Relative && (mode == Wrap || mode == Mirror) {
-		mode = Clamp // the other modes need coordinates that are parts
+	if !d.Relative && (mode == modeWrap || mode == modeMirror) {
+		mode = modeClamp // the other modes need coordinates that are parts
 	}
 	switch mode {
-	case Wrap:
+	case modeWrap:
 		return (i%size + size) % size, true
-	case Mirror:
+	case modeMirror:
 		i = (i%(2*size) + 2*size) % (2 * size)
 		return min(i, 2*size-1-i), true
-	case Border:
+	case modeBorder:
 		return 0, false
 	}
 	return max(0, min(i, size-1)), true
@@ -216,7 +216,7 @@ func (d *Descriptor) texel(texels []byte, index [3]int64, dims int, inside bool)
 // border is what lies beyond the edge.
 func (d *Descriptor) border() (out [4]uint32) {
 	for i, v := range d.Border {
-		if d.Kind == Float || d.Unit {
+		if d.Kind == kindFloat || d.Unit {
 			out[i] = math.Float32bits(v)
 		} else {
 			out[i] = uint32(int64(v))
@@ -247,11 +247,11 @@ func (d *Descriptor) channel(v uint32) uint32 {
 	shift := 32 - d.Bits
 	whole := float64(uint64(1)<<d.Bits - 1)
 	switch {
-	case d.Kind == Float && d.Bits == 16:
+	case d.Kind == kindFloat && d.Bits == 16:
 		return math.Float32bits(half(uint16(v)))
-	case d.Kind == Float || d.Kind == Unsigned && !d.Unit:
+	case d.Kind == kindFloat || d.Kind == kindUnsigned && !d.Unit:
 		return v
-	case d.Kind == Unsigned:
+	case d.Kind == kindUnsigned:
 		return math.Float32bits(float32(float64(v) / whole))
 	}
 	signed := int32(v<<shift) >> shift

@@ -12,7 +12,7 @@ func row(mode uint32, linear, relative bool) (*Descriptor, []byte) {
 	for i := range 4 {
 		texels = binary.LittleEndian.AppendUint32(texels, math.Float32bits(float32(10*(i+1))))
 	}
-	d := &Descriptor{Extent: [3]uint32{4, 1, 1}, Channels: 1, Bits: 32, Kind: Float, Linear: linear, Relative: relative, Border: [4]float32{-1}}
+	d := &Descriptor{Extent: [3]uint32{4, 1, 1}, Channels: 1, Bits: 32, Kind: kindFloat, Linear: linear, Relative: relative, Border: [4]float32{-1}}
 	d.Modes = [3]uint32{mode, mode, mode}
 	return d, texels
 }
@@ -26,31 +26,31 @@ func TestARowIsReadAsTheGuideSays(t *testing.T) {
 		linear, relative bool
 		x, want          float32
 	}{
-		{Clamp, false, false, 0, 10},
-		{Clamp, false, false, 1.99, 20},
-		{Clamp, false, false, -3, 10},
-		{Clamp, false, false, 99, 40},
-		{Border, false, false, -0.5, -1},
-		{Border, false, false, 4, -1},
-		{Wrap, false, false, 5, 40},
-		{Clamp, false, true, 0.25, 20},
-		{Wrap, false, true, 1.25, 20},
-		{Wrap, false, true, -0.25, 40},
-		{Mirror, false, true, 1.1, 40},
-		{Mirror, false, true, -0.3, 20},
-		{Clamp, true, false, 1, 15},
-		{Clamp, true, false, 1.5, 20},
-		{Clamp, true, false, 0, 10},
-		{Clamp, true, false, 3.75, 40},
-		{Clamp, true, false, 1.25, 17.5},
-		{Clamp, true, false, 1.0 / 1000, 10},
-		{Clamp, true, false, 1.001, 15}, // 0.501 of the way is 128 steps
-		{Wrap, true, true, 0, 25},
-		{Wrap, true, true, 1, 25},
-		{Border, true, false, 0, 4.5},
-		{Clamp, false, false, float32(math.NaN()), 10},
-		{Clamp, true, false, float32(math.Inf(1)), 40},
-		{Wrap, true, true, float32(math.Inf(-1)), 10},
+		{modeClamp, false, false, 0, 10},
+		{modeClamp, false, false, 1.99, 20},
+		{modeClamp, false, false, -3, 10},
+		{modeClamp, false, false, 99, 40},
+		{modeBorder, false, false, -0.5, -1},
+		{modeBorder, false, false, 4, -1},
+		{modeWrap, false, false, 5, 40},
+		{modeClamp, false, true, 0.25, 20},
+		{modeWrap, false, true, 1.25, 20},
+		{modeWrap, false, true, -0.25, 40},
+		{modeMirror, false, true, 1.1, 40},
+		{modeMirror, false, true, -0.3, 20},
+		{modeClamp, true, false, 1, 15},
+		{modeClamp, true, false, 1.5, 20},
+		{modeClamp, true, false, 0, 10},
+		{modeClamp, true, false, 3.75, 40},
+		{modeClamp, true, false, 1.25, 17.5},
+		{modeClamp, true, false, 1.0 / 1000, 10},
+		{modeClamp, true, false, 1.001, 15}, // 0.501 of the way is 128 steps
+		{modeWrap, true, true, 0, 25},
+		{modeWrap, true, true, 1, 25},
+		{modeBorder, true, false, 0, 4.5},
+		{modeClamp, false, false, float32(math.NaN()), 10},
+		{modeClamp, true, false, float32(math.Inf(1)), 40},
+		{modeWrap, true, true, float32(math.Inf(-1)), 10},
 	} {
 		d, texels := row(c.mode, c.linear, c.relative)
 		if got := math.Float32frombits(d.Fetch(texels, one, &At{Float: [3]float32{c.x}})[0]); got != c.want {
@@ -60,7 +60,7 @@ func TestARowIsReadAsTheGuideSays(t *testing.T) {
 }
 
 func TestIntegersNameTexels(t *testing.T) {
-	d, texels := row(Clamp, false, false)
+	d, texels := row(modeClamp, false, false)
 	for i, want := range map[int32]float32{-1: 0, 0: 10, 3: 40, 4: 0} {
 		if got := math.Float32frombits(d.Fetch(texels, &Access{Geometry: Geometry{Dimensions: 1}, Integer: true}, &At{Texel: [3]int32{i}})[0]); got != want {
 			t.Errorf("texel %d: %v, want %v", i, got, want)
@@ -74,18 +74,18 @@ func TestChannelsBecomeNumbers(t *testing.T) {
 		unit       bool
 		v, want    uint32
 	}{
-		{8, Unsigned, false, 200, 200},
-		{8, Signed, false, 0xfe, 0xfffffffe},
-		{16, Signed, false, 0x8000, 0xffff8000},
-		{32, Unsigned, false, 7, 7},
-		{8, Unsigned, true, 255, math.Float32bits(1)},
-		{8, Signed, true, 0x80, math.Float32bits(-1)},
-		{8, Signed, true, 127, math.Float32bits(1)},
-		{16, Unsigned, true, 65535, math.Float32bits(1)},
-		{16, Float, false, 0x3c00, math.Float32bits(1)},
-		{16, Float, false, 0x8001, math.Float32bits(-1.0 / (1 << 24))},
-		{16, Float, false, 0x7c00, math.Float32bits(float32(math.Inf(1)))},
-		{32, Float, false, math.Float32bits(3), math.Float32bits(3)},
+		{8, kindUnsigned, false, 200, 200},
+		{8, kindSigned, false, 0xfe, 0xfffffffe},
+		{16, kindSigned, false, 0x8000, 0xffff8000},
+		{32, kindUnsigned, false, 7, 7},
+		{8, kindUnsigned, true, 255, math.Float32bits(1)},
+		{8, kindSigned, true, 0x80, math.Float32bits(-1)},
+		{8, kindSigned, true, 127, math.Float32bits(1)},
+		{16, kindUnsigned, true, 65535, math.Float32bits(1)},
+		{16, kindFloat, false, 0x3c00, math.Float32bits(1)},
+		{16, kindFloat, false, 0x8001, math.Float32bits(-1.0 / (1 << 24))},
+		{16, kindFloat, false, 0x7c00, math.Float32bits(float32(math.Inf(1)))},
+		{32, kindFloat, false, math.Float32bits(3), math.Float32bits(3)},
 	} {
 		d := &Descriptor{Channels: 1, Bits: c.bits, Kind: c.kind, Unit: c.unit}
 		if got := d.channel(c.v); got != c.want {
@@ -114,7 +114,7 @@ func TestDirectionsMeetFaces(t *testing.T) {
 }
 
 func TestSurfacesEndAtTheirEdges(t *testing.T) {
-	d := &Descriptor{Extent: [3]uint32{4, 3, 2}, Pitch: 32, Slice: 96, Channels: 1, Bits: 32, Kind: Float}
+	d := &Descriptor{Extent: [3]uint32{4, 3, 2}, Pitch: 32, Slice: 96, Channels: 1, Bits: 32, Kind: kindFloat}
 	two := Geometry{Dimensions: 2}
 	for _, c := range []struct {
 		x, y   int32
@@ -137,7 +137,7 @@ func TestSurfacesEndAtTheirEdges(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	seed := make([]byte, DescriptorBytes)
 	binary.LittleEndian.PutUint32(seed, magic)
-	for at, v := range map[int]uint32{4: flagLinear, 16: 3, 20: 2, 24: 1, 32: 16, 48: 1, 52: 32, 56: Float} {
+	for at, v := range map[int]uint32{4: flagLinear, 16: 3, 20: 2, 24: 1, 32: 16, 48: 1, 52: 32, 56: kindFloat} {
 		binary.LittleEndian.PutUint32(seed[at:], v)
 	}
 	f.Add(seed, float32(1.5), float32(0.25), uint8(1))
