@@ -105,7 +105,7 @@ class Text:
         return name if self.definition(name, inner.k) is None and name not in ("tl", "triton") else ""
 
     def stores_to(self, at: At) -> str:
-        """The array that a call stores to, as its argument is called; "" where that is none."""
+        """The array that a call stores to, as its argument is called; "" where it stores to none."""
         return self.base(at.part(at.node.args[0])) if isinstance(at.node, ast.Call) and at.node.args else ""
 
     def names(self, k: int) -> list[str]:

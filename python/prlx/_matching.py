@@ -445,7 +445,7 @@ class _Matching:
         if not ours and (lost := self._fewer(b, a, parts, whole, theirs, deep)):
             return lost
         if ours and self._is_negated(ours, theirs):
-            return [Spot(b, a)]  # a part is added that is to be taken away
+            return [Spot(b, a)]  # a part is added that is to be subtracted
         if not any(one[0] for one in [*ours, *theirs]):
             ours, theirs = ([(True, one[1]) for one in terms] for terms in (ours, theirs))
         x, y = joined(ours, b), joined(theirs, a)

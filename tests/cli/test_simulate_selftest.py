@@ -202,7 +202,8 @@ class Library:
 
 def test_the_driver_copies_there_and_back(monkeypatch):
     library = Library()
-    monkeypatch.setattr(_gpu.ctypes, "CDLL", lambda _: library)
+    for loads in ("CDLL", "PyDLL"):
+        monkeypatch.setattr(_gpu.ctypes, loads, lambda _: library)
     driver = _gpu.Driver()
     assert driver.capability == (9, 0)
     array = np.arange(8, dtype=np.uint32)

@@ -15,7 +15,7 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-TORCH = Path(os.environ.get("PRLX_TORCH", ROOT / "build/torch"))
+TORCH = ROOT / "build/torch"
 
 
 @pytest.fixture(scope="session")

@@ -437,7 +437,9 @@ COMMAND = Command(
             metavar="N",
             brief=True,
         ),
-        Option(("--leaks",), "of a program: memory that is there when it ends is a finding", takes="switch"),
+        Option(
+            ("--leaks",), "of a program: memory that is there when it ends is a finding", takes="switch", brief=True
+        ),
         Option(("--selftest",), "compare the simulator with this machine's GPU", takes="switch"),
     ),
     notes=(
