@@ -45,6 +45,7 @@ ENDS = {
     "prlx validate node*.xplane.pb": 1,
     "prlx diff good.prlx bad.prlx --baseline": 5,  # two equal runs are too few to tell
     "prlx diff good.prlx bad.prlx": 1,
+    "prlx diff good.tape bad.tape": 1,
     "prlx diff run_a/ run_b/": 1,
     "prlx diff good/ bad/": 1,
     "prlx session diff run_a/ run_b/": 1,
@@ -97,6 +98,8 @@ def folder(data, tmp_path, monkeypatch):
     copy(p2 / "node0.trace.json.gz", play / "trace.json.gz")
     for name in ("before", "after"):
         copy(PAGES.parents[1] / f"examples/serving/{name}.json.gz", play / f"{name}.json.gz")
+    for name in ("good", "bad"):
+        copy(PAGES.parents[1] / f"examples/training/{name}.tape", play / f"{name}.tape")
     (play / "offsets.toml").write_text(DECLARED)
     (play / "hosts.txt").write_text("127.0.0.1:27005\n127.0.0.2:27006\n")
     (play / "job.key").touch(mode=0o600)

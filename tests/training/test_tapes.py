@@ -73,8 +73,7 @@ def test_a_killed_run_leaves_what_it_took(torch_environment, tmp_path):
 def test_a_full_disk_ends_the_tape_and_not_the_training(train, tmp_path):
     done = train("full", "a.tape")
     assert done["equal"]
-    assert len(done["warned"]) == 1
-    assert "the training goes on" in done["warned"][0]
+    (_,) = [text for text in done["warned"] if "the training goes on" in text]  # torch has warnings of its own
     tape = described(tmp_path / "a.tape")
     assert tape["operators"] > 100
     assert not tape["whole"]
