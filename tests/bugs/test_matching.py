@@ -140,6 +140,24 @@ def test_a_variable_that_a_never_computes_is_tried_as_what_b_never_computes():
     assert [mix for change in same.changes for mix in same.redefined(change)] == [], "A computes that, too"
 
 
+@pytest.mark.parametrize(("first", "guessed"), [("u = tl.log(v)", False), ("u = tl.exp(v)", True)])
+def test_what_stands_on_a_value_that_a_has_no_variable_for_is_guessed(first, guessed):
+    both = versions([*HEAD, first, "tl.store(y, u + 1)"], [*HEAD, "w = tl.log(v)", "tl.store(y, w)"])
+    value = ast.parse("tl.log(v)", mode="eval").body
+    both.noted = (
+        {(3, ast.dump(value)): (7, 1)},
+        {(4, ast.dump(ast.Name(both.b[3].text.split()[0], ast.Load()))): (7, 1)},
+    )
+    last = next(change for change in both.changes if change.b == 4)
+    assert both.is_guessed(last, None) == guessed
+
+
+def test_of_two_terms_that_are_the_same_either_may_be_wrong():
+    before = _expressions.Text(["at = (h * n + n - 1 - s) * D", "tl.store(out + at, 1)"])
+    after = _expressions.Text(["t = n - 1 - s", "at = (n + t) * D", "tl.store(out + at, 1)"])
+    assert {spot.b.k for spot in _matching.spots(after, before)} == {0, 1}
+
+
 def test_a_statement_that_assigns_what_another_holds_does_nothing():
     noted = {
         (1, ast.dump(ast.parse("v.to(t)", mode="eval").body)): (5, 1),
