@@ -4,7 +4,7 @@ The list was written, with its answers, before the comparer was run on it. Each 
 below. An answer is the kind of the first difference, and where it is: step, phase, module, operator. Memory is changed through
 NumPy, so that no operator of torch says so.
 
-Two answers of the first list were wrong, and what the comparison said held when it was looked at by hand. ``threads`` was
+Two answers were changed to what the comparison said, after it was seen, so for these two it confirms itself. ``threads`` was
 thought to change the sum of a million elements. With two threads that has the same bits here, and the first to differ is what a
 norm adds up over rows in its backward. ``double`` was thought to begin in a module; the batch is converted before.
 """
