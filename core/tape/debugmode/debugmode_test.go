@@ -115,6 +115,7 @@ func TestOtherVersionsAndFilesAreRefused(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add(real(f))
 	f.Add(`{"format": "` + logFormat + `", "version": 1, "logs": [{"type": "op", "op_name": "a::b", "args_str": "t: f32[3]", "log": {"type": "dict", "items": [["hash", {"type": "nonfinite_float", "value": "nan"}]]}}]}`)
+	f.Add("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xaa\x56\xca\x4f\xca\x52\xb2\x52\x50\x50\x50") // gzip, cut short
 	f.Fuzz(func(t *testing.T, text string) {
 		x, err := read(t, text)
 		if err != nil {
@@ -125,8 +126,12 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		r := &comparing.Result{}
+		// A log is read as it is compared: the end of the file may be damaged.
 		if err := r.Pair(context.Background(), x, y); err != nil {
-			t.Fatal(err)
+			if !fault.Is(err, fault.Format) {
+				t.Error(err)
+			}
+			return
 		}
 		if d := r.Document(); d.First != nil || d.Conclusion.Outcome != verdict.Inconclusive {
 			t.Errorf("a log compared with itself: %+v", d.Conclusion)
