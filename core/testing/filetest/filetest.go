@@ -4,17 +4,22 @@ package filetest
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 )
 
-// Root returns the directory of recordings: PRLX_TEST_DATA, or shared/data beside the repository.
+// Root returns the directory of recordings: PRLX_TEST_DATA, or shared/data beside the repository. The repository is found from where
+// the test runs, which is the folder of its package: a build with -trimpath does not know the path of this file.
 func Root() string {
 	if d := os.Getenv("PRLX_TEST_DATA"); d != "" {
 		return d
 	}
-	_, self, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(self), "..", "..", "..", "..", "shared", "data")
+	dir, _ := os.Getwd()
+	for ; filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+	}
+	return filepath.Join(filepath.Dir(dir), "shared", "data")
 }
 
 // Data returns the path of a recording. A missing one skips the test, or fails it where CI=true says that it must be there.
