@@ -124,6 +124,8 @@ def test_another_key_measures_nothing_and_says_so(tmp_path, peers):
         )
         for node in (0, 1)
     ]
+    for one in running:
+        one.stderr.readline()  # it probes
     time.sleep(1.5)
     for one in running:
         one.send_signal(signal.SIGINT)
@@ -140,6 +142,8 @@ def test_one_process_of_a_host_measures_and_the_next_takes_over(tmp_path, peers)
     hosts.write_text("\n".join(peers))  # both are this machine: the first one is taken
     running = [start(tmp_path, "--peers", "hosts.txt", "-o", "probes") for _ in range(2)]
     file = tmp_path / "probes/probes_node0.jsonl"
+    for one in running:
+        one.stderr.readline()  # it measures or waits
     until(lambda: file.exists() and file.read_text().count('"meta"') == 1)
     time.sleep(0.5)
     assert file.read_text().count('"meta"') == 1
