@@ -70,6 +70,15 @@ def gpu_ns() -> int:
     return (time.time_ns() + GPU_AHEAD_NS) & ~1023
 
 
+def meet(rank: int, number: int, ranks: int) -> None:
+    """Return when every rank has begun the operation, as no AllReduce ends before: on a busy machine one may be late."""
+    begun = Path(os.environ["PRLX_NCCL_DIR"] + ".begun")
+    begun.mkdir(exist_ok=True)
+    (begun / f"{number}-{rank}").touch()
+    while not all((begun / f"{number}-{other}").exists() for other in range(ranks)):
+        time.sleep(0.001)
+
+
 def operation(nccl: Recorder, number: int, ranks: int, *, hang_s: float = 0) -> tuple[int, int]:
     """One AllReduce, from the call to the last proxy; returns when its kernel began and ended, by the host's clock."""
     function, datatype = nccl.text("AllReduce"), nccl.text("ncclFloat32")
@@ -109,6 +118,7 @@ def operation(nccl: Recorder, number: int, ranks: int, *, hang_s: float = 0) -> 
                     time.sleep(hang_s)
                     return 0, 0
             nccl.stop(step)
+    meet(nccl.rank, number, ranks)
     time.sleep(0.025)
     for proxy in proxies:
         nccl.stop(proxy)
