@@ -105,7 +105,7 @@ func examples(t *testing.T) map[string]example {
 		"round offsets":    {rounds.Bytes(), "inspect", clock},
 		"declared":         {[]byte("[nodes]\nnode1 = { offset_ns = 5 }\n"), "inspect", clock},
 		"our document":     {[]byte(`{"schema": "prlx.combine/1", "nodes": [{"id": "node0", "offset_ns": 0}]}`), "", "a document that prlx wrote"},
-		"nsys":             {database("CUPTI_ACTIVITY_KIND_KERNEL"), "", "an Nsight Systems database"},
+		"damaged nsys":     {database("CUPTI_ACTIVITY_KIND_KERNEL"), "", "an Nsight Systems database|pages of 0 bytes"},
 		"rocpd":            {database("rocpd_kernel_dispatch"), "", "a rocpd database"},
 		"sqlite":           {database("people"), "", "a SQLite database"},
 		"rocprof csv":      {[]byte("\"Kind\",\"Agent_Id\",\"Kernel_Name\",\"Start_Timestamp\",\"End_Timestamp\"\n\"KERNEL_DISPATCH\",1,\"k\",5,6\n"), "", "a table of rocprof"},
@@ -120,7 +120,7 @@ func examples(t *testing.T) map[string]example {
 		"nameless planes":  {nameless(), "", ""},
 	}
 	if m := filetest.Glob(t, "other/*.sqlite"); len(m) > 0 {
-		out["real nsys"] = example{read(m[0]), "", "an Nsight Systems database"}
+		out["real nsys"] = example{read(m[0]), traceOps + " cycles", "an Nsight Systems database"}
 	}
 	return out
 }

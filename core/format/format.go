@@ -4,6 +4,7 @@ package format
 
 import (
 	"bytes"
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
@@ -21,6 +22,7 @@ const (
 	XSpace       Kind = "xspace"         // .xplane.pb
 	Chrome       Kind = "chrome"         // Chrome / Kineto JSON, as an object or a list
 	Recording    Kind = "recording"      // .prlx, v1 or v2
+	Nsight       Kind = "nsight"         // the SQLite database that nsys exports
 	Tape         Kind = "tape"           // of training steps
 	PairsMessage Kind = "snapshot-pairs" // SnapshotPairs as protobuf
 	ClockText    Kind = "clock-text"     // clock readings as text: probe windows, raw stamps, round or declared offsets, snapshot pairs
@@ -31,7 +33,6 @@ const (
 const (
 	Empty       Kind = "empty"
 	Perfetto    Kind = "perfetto"
-	Nsight      Kind = "nsight"
 	Rocpd       Kind = "rocpd"
 	SQLite      Kind = "sqlite"
 	RocprofCSV  Kind = "rocprof-csv"
@@ -46,7 +47,7 @@ const (
 	Binary      Kind = "binary" // anything else, damaged files of ours too
 )
 
-const whatIsRead = "prlx reads XSpace (.xplane.pb), Chrome / Kineto JSON, recordings (.prlx) and files of clock readings"
+const whatIsRead = "prlx reads XSpace (.xplane.pb), Chrome / Kineto JSON, databases of Nsight Systems, recordings (.prlx) and files of clock readings"
 
 // words are what a file of a kind is called, and what to do where it is not taken.
 var words = map[Kind][2]string{
@@ -62,7 +63,7 @@ var words = map[Kind][2]string{
 		"a Perfetto trace (.pftrace)",
 		"prlx does not read this format yet. PyTorch: export_chrome_trace to a name that ends in .json; else convert it with Perfetto's traceconv json",
 	},
-	Nsight:      {"an Nsight Systems database (SQLite)", "prlx does not read this format"},
+	Nsight:      {"an Nsight Systems database (SQLite)", "prlx combine, validate, cycles and inspect read it"},
 	Rocpd:       {"a rocpd database of rocprofv3 (SQLite)", "prlx does not read this format"},
 	SQLite:      {"a SQLite database", "prlx does not read this format"},
 	RocprofCSV:  {"a table of rocprof (CSV)", "prlx does not read this format"},
@@ -88,7 +89,11 @@ func (k Kind) Known() bool { return k != JSON && k != Text && k != Binary }
 
 // Refuse is the error for a file of a kind where something else was expected.
 func (k Kind) Refuse(path, expected string) *fault.Error {
-	return fault.Formatf(path, fault.Unknown, "is %s, expected %s", k, expected).WithHint("%s", k.advice())
+	refused := fault.Formatf(path, fault.Unknown, "is %s, expected %s", k, expected)
+	if ending := filepath.Ext(path); k == Binary && (ending == ".nsys-rep" || ending == ".qdrep") {
+		return refused.WithHint("nsys export --type sqlite %s", filepath.Base(path))
+	}
+	return refused.WithHint("%s", k.advice())
 }
 
 // magic are formats that begin with fixed bytes.

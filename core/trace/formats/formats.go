@@ -13,6 +13,7 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/trace/chrometrace"
+	"github.com/prlx-go/prlx/core/trace/nsys"
 	"github.com/prlx-go/prlx/core/trace/source"
 	"github.com/prlx-go/prlx/core/trace/xspace"
 )
@@ -22,6 +23,7 @@ import (
 var Table = []*source.Format{
 	&xspace.Format,
 	&chrometrace.Format,
+	&nsys.Format,
 }
 
 // Of returns the format of a file whose first bytes, decompressed, are head; nil where it is none of the table, or too damaged to tell.
@@ -74,7 +76,7 @@ func OfWhole(ctx context.Context, path string, head []byte) (*source.Format, err
 }
 
 // expected names what a reader of traces expects.
-const expected = "an XSpace (.xplane.pb) or Chrome / Kineto JSON trace"
+const expected = "an XSpace (.xplane.pb), Chrome / Kineto JSON or Nsight Systems trace"
 
 // ForWork returns the format whose reader of work takes a file: that which can be read only once, and what is not known for certain, goes
 // to the one that reads streams.
