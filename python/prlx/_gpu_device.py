@@ -51,17 +51,14 @@ class Launched:
     ) -> None:
         self._gpu, self._target, self._number, self._path = gpu, target, number, path
         self._prepared, self._held, self._stream = prepared, arena, stream
-        self._not_held = ""  # why nobody looked at what memory held after the launch
+        self._not_held = prepared.not_held
         self.arena = arena.at
+        self._digest("before", arena.places.before)
 
     def launched(self) -> None:
         """It is on its stream: the arena is brought home when that gets there."""
         held = self._held
-        if held.rows is not None:
-            try:
-                self._gpu.digester.launch(held.context, held.rows, held.places.after, self._stream)
-            except DriverError as error:
-                self._not_held = f"what memory held after the launch is not known: {_first_line(error)}"
+        self._digest("after", held.places.after)
         try:
             self._gpu.cuda.mark(held.event, self._stream)
         except DriverError as error:
@@ -74,16 +71,26 @@ class Launched:
         self._gpu.pool.lose(self._held.context)
         self._gpu.ended(self._target, self._number, None, f"the launch failed: {_first_line(error)}")
 
+    def _digest(self, side: str, parameters: Any) -> None:
+        """Look at what memory holds. Where that cannot be done the launch has no digests, and loses nothing else."""
+        held = self._held
+        if held.rows is None or self._not_held:
+            return
+        try:
+            self._gpu.digester.launch(held.context, held.rows, parameters, self._stream)
+        except DriverError as error:
+            self._not_held = f"what memory held {side} the launch is not known: {_first_line(error)}"
+
     def _request(self, filled: bytes) -> Mapping[str, Any]:
         request, rows = self._prepared.request, self._held.rows
         held = [] if rows is None or self._not_held else list(rows.held(filled))
-        not_held = self._not_held or self._prepared.not_held
-        more = {"launch": self._number, "held": held, "not_held": not_held}
+        more = {"launch": self._number, "held": held, "not_held": self._not_held}
         return {**request, "record": {**request["record"], "path": self._path}, **more}
 
     def _done(self, document: Mapping[str, Any] | None, error: BaseException | None) -> None:
         row = None if document is None else _row(self._prepared.request, document)
-        self._gpu.ended(self._target, self._number, row, "" if error is None else _first_line(error))
+        why = self._not_held if error is None else _first_line(error)
+        self._gpu.ended(self._target, self._number, row, why)
 
 
 class Gpu:
@@ -104,6 +111,8 @@ class Gpu:
         Who is told of launches; the innermost one that has a place gets them.
     losses
         How many launches were not recorded, by why.
+    without_digests
+        How many were recorded without digests of memory, by why.
 
     Raises
     ------
@@ -123,6 +132,7 @@ class Gpu:
         self.rewriter = rewriter
         self.recordings: list[Recording] = []
         self.losses: Counter[str] = Counter()
+        self.without_digests: Counter[str] = Counter()
         self.pool = Pool(self.cuda, _capture.arena_bytes())
         self.drain = Drain(self.cuda, self.pool)
         self.digester = Digester(self.cuda)
@@ -138,7 +148,8 @@ class Gpu:
 
     def add(self, recording: Recording) -> None:
         """Have a recording told of launches from now on."""
-        recording._gpu, recording._lost_before = self, Counter(self.losses)
+        recording._gpu = self
+        recording._lost_before = Counter(self.losses), Counter(self.without_digests)
         self.recordings.append(recording)
 
     def open(self) -> None:
@@ -164,21 +175,30 @@ class Gpu:
         for recording in self.recordings:
             if recording._target is not None:
                 recording._target.close(partial=partial or bool(recording.losses))
-        for why, count in self.losses.items():
-            were = "launch was" if count == 1 else "launches were"
-            warnings.warn(f"{count:,} {were} not recorded: {why}", stacklevel=3)
+        for what, counted in (
+            ("not recorded", self.losses),
+            ("recorded without digests of memory", self.without_digests),
+        ):
+            for why, count in counted.items():
+                were = "launch was" if count == 1 else "launches were"
+                warnings.warn(f"{count:,} {were} {what}: {why}", stacklevel=3)
 
     def target(self) -> Target | None:
         """Where the next launch is recorded: the innermost recording that has a place."""
         return next((r._target for r in reversed(self.recordings) if r._target is not None), None)
 
     def ended(self, target: Target, number: int, row: Mapping[str, Any] | None, why: str) -> None:
-        """Note what became of a launch. The number of one that was lost stays its own: others have theirs already."""
+        """Note what became of a launch: that it was lost and why, or that it was recorded and why without digests.
+
+        The number of one that was lost stays its own: others have theirs already.
+        """
         with self._lock:
             if row is None:
                 self.losses[why] += 1
-            else:
-                target.end(number, row)
+                return
+            target.end(number, row)
+            if why:
+                self.without_digests[why] += 1
 
     def _unknown(self) -> None:
         if self.target() is not None and _forks == self._forks:
@@ -247,8 +267,6 @@ class Gpu:
             return None
         try:
             prepared.header.send(arena, stream)
-            if arena.rows is not None:
-                self.digester.launch(context, arena.rows, arena.places.before, stream)
         except DriverError:
             self.pool.lose(context)
             raise
