@@ -34,7 +34,7 @@ _NULL = """
 int cuLaunchKernel(void) { return 0; }
 int cuLaunchKernelEx(void) { return 0; }
 """
-_HOOKS = "prlx.hooks.nvidia", "prlx.hooks.instrument", "prlx.hooks.parameters", "prlx.hooks.inductor_settings"
+_HOOKS = "prlx.hooks.gpu", "prlx.hooks.instrument", "prlx.hooks.parameters", "prlx.hooks.inductor_settings"
 _IMPORT = f"""
 import time, prlx
 from importlib import import_module

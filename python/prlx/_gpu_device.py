@@ -18,15 +18,16 @@ from ._arenas import PATIENCE_S, Arena, Drain, Header, Pool
 from ._contents import Digester, Rows
 from ._cuda import Cuda, DriverError, NoDeviceError
 from ._errors import PrlxError, UsageError
+from ._hip import Hip
 from ._launching import Options, described
 from ._simulator import Recording, check_closed, record_on, recorded_gpu
 
 if TYPE_CHECKING:
     from ._record import Asked
     from ._target import Filter, Target
+    from .hooks.gpu import Kernel, Vendor
     from .hooks.instrument import Rewriter
     from .hooks.launch import Parameter, Storage
-    from .hooks.nvidia import Kernel
 
 _MOST_HEADERS = 256  # prepared ones that are kept
 _ADDED = ("global_scratch", "profile_scratch")  # parameters that Triton adds to every kernel
@@ -42,7 +43,7 @@ class Prepared:
 
 
 class Launched:
-    """One launch that is recorded: ``hooks.nvidia.Ticket``."""
+    """One launch that is recorded: ``hooks.gpu.Ticket``."""
 
     __slots__ = ("_gpu", "_held", "_not_held", "_number", "_path", "_prepared", "_stream", "_target", "arena")
 
@@ -121,14 +122,9 @@ class Gpu:
     """
 
     def __init__(self, rewriter: Rewriter, *, waits: bool = False, contents: bool = True) -> None:
-        from .hooks import nvidia
+        from .hooks import gpu
 
-        try:
-            self.cuda = Cuda(initialize=not waits)
-        except NoDeviceError as error:
-            raise UsageError(
-                f"there is no GPU: {error}", hint="the device simulator runs the compiled kernels without one"
-            ) from None
+        vendor, self.cuda = _found(initialize=not waits)
         self.rewriter = rewriter
         self.recordings: list[Recording] = []
         self.losses: Counter[str] = Counter()
@@ -138,7 +134,7 @@ class Gpu:
         self.digester = Digester(self.cuda)
         self._contents = contents
         self._lock = threading.Lock()
-        self._seam = nvidia.Seam(rewriter, self._begin, self._unknown, self._storage)
+        self._seam = gpu.Seam(vendor, rewriter, self._begin, self._unknown, self._storage)
         self._prepared: dict[Any, Prepared] = {}
         self._scratch: Any = None  # memory of the host in which arenas are prepared
         self._chosen: dict[Any, dict[str, Any] | None] = {}  # what is recorded of kernels, by where to
@@ -341,6 +337,24 @@ class Gpu:
         return None if held is None else Found(address, held[0] + held[1] - address, name, keep=value, told=False)
 
 
+def _found(*, initialize: bool) -> tuple[Vendor, Cuda]:
+    """The driver of the GPU that Triton launches on, of which it is asked unless the driver is to be left alone."""
+    from .hooks import gpu
+
+    vendor = gpu.active(ask=initialize)
+    problems = []
+    for one in (gpu.NVIDIA, gpu.AMD) if vendor is None else (vendor,):
+        try:
+            made = Cuda(initialize=initialize) if one is gpu.NVIDIA else Hip(gpu.hip_library(), initialize=initialize)
+        except NoDeviceError as error:
+            problems.append(str(error))
+        else:
+            return one, made
+    raise UsageError(
+        f"there is no GPU: {', and '.join(problems)}", hint="the device simulator runs the compiled kernels without one"
+    )
+
+
 def _device() -> int:
     return int(importlib.import_module("triton.runtime").driver.active.get_current_device())
 
@@ -363,15 +377,15 @@ os.register_at_fork(after_in_child=_forked)
 
 
 def launch_request(kernel: Any, grid: tuple[int, int, int], parameters: Sequence[Parameter]) -> dict[str, Any]:
-    """A launch as the operations on arenas take it; ``kernel`` has what ``hooks.nvidia.Kernel`` has."""
+    """A launch as the operations on arenas take it; ``kernel`` has what ``hooks.gpu.Kernel`` has."""
     return {
         "kernel": kernel.name,
         "grid": (grid[0] * kernel.cluster, grid[1], grid[2]),
         "block": kernel.block,
         "cluster": (kernel.cluster, 1, 1) if kernel.cluster > 1 else (0, 0, 0),
         "lanes": kernel.lanes,
-        "arch": f"sm_{kernel.arch}",
-        "arch_number": kernel.arch,
+        "arch": kernel.arch,
+        "arch_number": kernel.arch_number,
         "code": kernel.code,
         "names": [*(p.name for p in parameters), *_ADDED],
         "arguments": [

@@ -59,7 +59,9 @@ def environment(folder: Path, base: Mapping[str, str], run: Path | None = None) 
 
 
 def driver() -> dict[str, Any]:
-    """The CUDA driver that a program finds: ``name`` of its first GPU, ``capability``, ``version``, ``path``; or ``why`` not.
+    """The driver of a GPU that a program finds: ``name`` of its first GPU, ``version``, ``path``; or ``why`` not.
+
+    Of CUDA's there is the ``capability``, too; of AMD's, ``runtime`` is ``"HIP"``.
 
     A process of its own asks: one that has used a driver cannot be forked any more.
     """
