@@ -3,66 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 
 import pytest
-from tests.driver.test_program import HERE, TRITON
+from tests.driver.test_program import HERE
 from tests.driver.test_recording import VERSIONS
 
 import prlx
 
-ROOT = HERE.parents[1]
 WAVES = {"gfx942": 64, "gfx1100": 32}
 
 
-@pytest.fixture(scope="module")
-def interpreter(tmp_path_factory):
-    if shutil.which("go") is None or shutil.which("cc") is None:
-        pytest.skip("no Go, or no C compiler")
-    made = tmp_path_factory.mktemp("interpreter") / "llir.test"
-    subprocess.run(["go", "test", "-trimpath", "-c", "-o", made, "./core/recording/llir"], cwd=ROOT, check=True)
-    return made
-
-
-@pytest.fixture(scope="module")
-def environ(interpreter, tmp_path_factory):
-    """The environment of a program that finds a GPU of AMD, by version of Triton."""
-    folder = tmp_path_factory.mktemp("amd")
-
-    def made(version, arch="gfx942"):
-        if not (TRITON / version / "triton").is_dir():
-            pytest.skip(f"no Triton {version}")
-        library = folder / version / "libamdhip64.so"
-        if not library.exists():
-            library.parent.mkdir()
-            headers = TRITON / version / "triton" / "backends" / "amd" / "include"
-            words = ["cc", "-std=gnu11", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-isystem", headers]
-            source = HERE / "amd" / "amdhip64.c"
-            subprocess.run(
-                [*words, "-Wl,-soname,libamdhip64.so", source, "-o", library, "-lpthread", "-ldl"], check=True
-            )
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PRLX_", "STANDIN_"))}
-        return {
-            **kept,
-            "PYTHONPATH": os.pathsep.join(map(str, [TRITON / version, HERE / "amd" / "torch_stand_in"])),
-            "TRITON_CACHE_DIR": str(folder / "cache" / version),
-            "TRITON_LIBHIP_PATH": str(library),
-            "TRITON_DEFAULT_FP_FUSION": "1",
-            "STANDIN_CACHE": str(folder / "cache" / version),
-            "STANDIN_GCN": str(interpreter),
-            "STANDIN_ARCH": arch,
-            "PRLX_ARENA": "256KB",
-        }
-
-    return made
-
-
-def run(environ, way, folder, **told):
+def run(hip, way, folder, **told):
     words = [sys.executable, "-W", "ignore", HERE / "amd" / "recorded.py", way, folder]
-    done = subprocess.run(words, env={**environ, **told}, capture_output=True, text=True, timeout=570)
+    done = subprocess.run(words, env={**hip, **told}, capture_output=True, text=True, timeout=570)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
 
@@ -89,9 +44,9 @@ def told(line):
 
 @pytest.mark.parametrize("arch", WAVES)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_recordings_hold_what_kernels_did(version, arch, environ, tmp_path):
+def test_recordings_hold_what_kernels_did(version, arch, hip, tmp_path):
     files = {"STANDIN_CALLS": str(tmp_path / "calls"), "STANDIN_TRUTH": str(tmp_path / "truth")}
-    said = run(environ(version, arch), "plain", tmp_path / "r", DEVICE="auto", **files)
+    said = run(hip(version, arch), "plain", tmp_path / "r", DEVICE="auto", **files)
     assert (said["launches"], said["recorded"], said["losses"], said["right"]) == (2, 2, {}, True)
     assert said["counts"] == [8, 16, 9, 8, 7, 0, 1, 19]
     assert list(said["without"].values()) == [2]
@@ -105,9 +60,9 @@ def test_recordings_hold_what_kernels_did(version, arch, environ, tmp_path):
     assert json.loads(truth[2])["events"] == {}, "what is launched afterwards records nothing"
 
 
-def test_calls_come_in_the_order_that_makes_arenas_safe(environ, tmp_path):
+def test_calls_come_in_the_order_that_makes_arenas_safe(hip, tmp_path):
     """Each arena is prepared, launched on, marked, waited for, copied, cleared, and only then prepared again."""
-    run(environ("3.9.0"), "threads", tmp_path / "r", STANDIN_CALLS=str(tmp_path / "calls"))
+    run(hip("3.9.0"), "threads", tmp_path / "r", STANDIN_CALLS=str(tmp_path / "calls"))
     calls = [line.split() for line in (tmp_path / "calls").read_text().splitlines()]
     launched = [i for i, (name, _, at, _) in enumerate(calls) if name == "hipModuleLaunchKernel" and int(at, 16)]
     assert len(launched) == 9
@@ -128,9 +83,9 @@ def test_calls_come_in_the_order_that_makes_arenas_safe(environ, tmp_path):
         assert between, "what is copied is waited for before it is read and cleared"
 
 
-def test_two_runs_of_a_program_are_told_apart(environ, tmp_path):
+def test_two_runs_of_a_program_are_told_apart(hip, tmp_path):
     for name, slip in (("a", {}), ("b", {"SLIP": "1"})):
-        run(environ("3.9.0"), "plain", tmp_path / name, **slip)
+        run(hip("3.9.0"), "plain", tmp_path / name, **slip)
     found = prlx.diff_traces(tmp_path / "a" / "0001_steps.prlx", tmp_path / "b" / "0001_steps.prlx")
     assert found.status == "diverged"
     place = next(
@@ -144,22 +99,22 @@ def test_two_runs_of_a_program_are_told_apart(environ, tmp_path):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_kernels_record_while_it_is_on_and_trials_of_the_autotuner_never(version, environ, tmp_path):
-    said = run(environ(version), "switched", tmp_path / "r")
+def test_kernels_record_while_it_is_on_and_trials_of_the_autotuner_never(version, hip, tmp_path):
+    said = run(hip(version), "switched", tmp_path / "r")
     assert (said["counts"], said["tables"]) == ([[2, 2], [2, 2]], [False, True, False, True])
 
 
-def test_threads_and_graphs(environ, tmp_path):
-    said = run(environ("3.9.0", "gfx1100"), "threads", tmp_path / "threads")
+def test_threads_and_graphs(hip, tmp_path):
+    said = run(hip("3.9.0", "gfx1100"), "threads", tmp_path / "threads")
     assert (said["recorded"], said["losses"], said["right"]) == (9, {}, [3, 3, 3])
-    said = run(environ("3.9.0"), "graphs", tmp_path / "graphs")
+    said = run(hip("3.9.0"), "graphs", tmp_path / "graphs")
     assert (said["launches"], said["recorded"], said["seen"]) == (2, 1, [0, 63, 126])
     assert list(said["losses"]) == ["a CUDA graph was captured, whose replays have no arena of their own"]
 
 
 @pytest.mark.parametrize("mode", ["values", "digest"])
-def test_the_other_modes(mode, environ, tmp_path):
-    run(environ("3.9.0"), "plain", tmp_path / "r", OPTIONS=json.dumps({"mode": mode, "stores": mode == "values"}))
+def test_the_other_modes(mode, hip, tmp_path):
+    run(hip("3.9.0"), "plain", tmp_path / "r", OPTIONS=json.dumps({"mode": mode, "stores": mode == "values"}))
     trace = prlx.read_trace(tmp_path / "r" / "0001_steps.prlx")
     assert trace.header.document["mode"] == mode
     assert (len(trace.events) > 0) == (mode == "values")
@@ -171,8 +126,8 @@ def test_the_other_modes(mode, environ, tmp_path):
     ["hipMalloc:3", "hipMemcpyHtoDAsync:1", "hipModuleLaunchKernel:1", "hipEventRecord:1", "hipEventSynchronize:1",
      "hipMemcpyDtoHAsync:3", "hipStreamSynchronize:3", "hipMemsetD8Async:2"],
 )  # fmt: skip
-def test_a_fault_is_an_error_or_a_loss_that_is_counted(fault, environ, tmp_path):
-    said = run(environ("3.9.0"), "faults", tmp_path / "r", STANDIN_FAIL=fault)
+def test_a_fault_is_an_error_or_a_loss_that_is_counted(fault, hip, tmp_path):
+    said = run(hip("3.9.0"), "faults", tmp_path / "r", STANDIN_FAIL=fault)
     assert said["right"] == 4 - said["errors"]
     assert said["recorded"] + sum(said["losses"].values()) == 4
     assert sum(said["losses"].values()) == 1, said["losses"]
@@ -181,7 +136,7 @@ def test_a_fault_is_an_error_or_a_loss_that_is_counted(fault, environ, tmp_path)
         assert prlx.read_trace(path).num_warps == 4
 
 
-def test_prlx_run_records_on_it(environ, tmp_path):
+def test_prlx_run_records_on_it(hip, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         f"import sys\nsys.path.insert(0, {str(HERE / 'amd')!r})\n"
@@ -189,11 +144,11 @@ def test_prlx_run_records_on_it(environ, tmp_path):
         "x, out = ints(*range(64)), ints(*[0] * 64)\nadd[(1,)](x, x, out, 64, BLOCK=64)\nprint(out.numpy().tolist()[63])\n"
     )
     words = [sys.executable, "-m", "prlx", "run", "--record", tmp_path / "r", script]
-    done = subprocess.run(words, env=environ("3.9.0"), capture_output=True, text=True, timeout=570)
+    done = subprocess.run(words, env=hip("3.9.0"), capture_output=True, text=True, timeout=570)
     assert (done.returncode, done.stdout) == (0, "126\n"), done.stderr
     assert "recorded 1 launch on the GPU" in done.stderr
     (path,) = (tmp_path / "r").glob("*.prlx")
     assert prlx.read_trace(path).header.document["arch"] == "gfx942"
     words = [sys.executable, "-m", "prlx", "doctor"]
-    said = subprocess.run(words, env=environ("3.9.0"), capture_output=True, text=True, timeout=570).stdout
+    said = subprocess.run(words, env=hip("3.9.0"), capture_output=True, text=True, timeout=570).stdout
     assert "stand-in 0, gfx942, HIP 7.1" in said

@@ -309,6 +309,11 @@ hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, unsi
   return enqueue("hipModuleLaunchKernel", (struct op){LAUNCH, s, l->args[l->kernel->n_args - 1], NULL, 0, 0, l, 0});
 }
 hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, hipStream_t s, void **values) { return hipModuleLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, s, values, NULL); }
+#if HIP_VERSION >= 70000000 /* of clusters, which these kernels have none of */
+hipError_t hipDrvLaunchKernelEx(const HIP_LAUNCH_CONFIG *c, hipFunction_t f, void **values, void **extra) {
+  return hipModuleLaunchKernel(f, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ, c->sharedMemBytes, c->hStream, values, extra);
+}
+#endif
 
 hipError_t hipGetProcAddress(const char *symbol, void **at, int version, uint64_t flags, hipDriverProcAddressQueryResult *status) {
   Dl_info here;
