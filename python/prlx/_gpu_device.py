@@ -253,7 +253,13 @@ class Gpu:
         if self.cuda.is_capturing(stream):
             self.ended(target, number, None, "a CUDA graph was captured, whose replays have no arena of their own")
             return None
-        key = (kernel, grid, target, tuple([v if type(v) in _PLAIN else self._said(v) for v in args]))
+        key = (
+            kernel,
+            grid,
+            target,
+            _capture.variables(),
+            tuple([v if type(v) in _PLAIN else self._said(v) for v in args]),
+        )
         prepared = self._prepared.get(key)
         if prepared is None:
             prepared = self._prepare(key, kernel, grid, args, {**record, "path": path}, context)

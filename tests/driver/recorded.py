@@ -258,6 +258,18 @@ def refused(folder):
     say(recording)
 
 
+def variables(folder):
+    """Variables change between equal launches: each is recorded as they say when it is launched."""
+    x, out = ints(*[27] * 8), ints(*[0] * 8)
+    with prlx.enable(device="gpu", output=folder) as recording:
+        for told in ({}, {"PRLX_SAMPLE_RATE": "7"}, {"PRLX_HISTORY_DEPTH": "5"}, {"PRLX_ENABLED": "0"}, {}):
+            os.environ.update(told)
+            steps[(1,)](x, out, 8, BLOCK=8)
+            for name in told:
+                del os.environ[name]
+    say(recording)
+
+
 def unpatient(folder):
     """No arena comes home in time: the launch is made, and counted."""
     _arenas.PATIENCE_S, x, out = 0.05, ints(*range(64)), ints(*[0] * 64)

@@ -205,6 +205,16 @@ def test_what_a_gpu_does_not_have_is_refused(tmp_path):
     assert auto == {"launches": 0, "recorded": 0, "losses": {}}
 
 
+def test_variables_are_read_at_each_launch(tmp_path):
+    (said,) = run("variables", tmp_path)
+    assert (said["launches"], said["recorded"], said["losses"]) == (5, 4, {})
+    traces = [prlx.read_trace(path) for path in sorted((tmp_path / "run").glob("*.prlx"))]
+    whole, *some, again = (len(trace.events) for trace in traces)
+    assert [one.header.document["sample_rate"] for one in traces] == [1, 7, 1, 1]
+    assert [one.header.document["keep"] for one in traces] == ["first", "first", "last", "first"]
+    assert again == whole > max(some)
+
+
 def test_a_launch_that_gets_no_arena_is_made_and_counted(tmp_path):
     (said,) = run("unpatient", tmp_path)
     assert (said["launches"], said["recorded"]) == (2, 1)
