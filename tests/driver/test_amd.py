@@ -55,6 +55,7 @@ def test_recordings_hold_what_kernels_did(version, arch, hip, tmp_path):
         trace = prlx.read_trace(path)
         assert trace.header.document["arch"] == arch
         assert trace.header.document["wave_size"] == WAVES[arch]
+        assert trace.header.document["module_hash"]
         assert by_warp(trace) == told(line)
         assert len(trace.events) >= (8, 150)[i]
     assert json.loads(truth[2])["events"] == {}, "what is launched afterwards records nothing"
