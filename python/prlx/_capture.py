@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _core
 from ._errors import UsageError
+from ._looked_up import reader
 from ._units import parse_size
 from ._version import __version__
 from ._wanted import filter_parts, wanted
@@ -27,8 +28,9 @@ Capture: TypeAlias = Literal["observed", "instrumented"]
 CAPTURES = ("observed", "instrumented")
 _ARENA = 256 << 20  # bytes, unless PRLX_ARENA says otherwise
 _LEAST = 4096
-_KEPT = ("PRLX_HISTORY_DEPTH", "PRLX_SAMPLE_RATE", "PRLX_SNAPSHOT_DEPTH")
-_KEPT_KEYS = tuple(map(os.fsencode, _KEPT))
+
+variables = reader("PRLX_HISTORY_DEPTH", "PRLX_SAMPLE_RATE", "PRLX_SNAPSHOT_DEPTH")
+"""What the variables of ``kept`` say."""
 
 
 def rewriter(
@@ -92,17 +94,6 @@ def arena_bytes() -> int:
         return max(parse_size(text), _LEAST)
     except ValueError as error:
         raise UsageError(f"PRLX_ARENA: {error}") from None
-
-
-def variables() -> tuple[object, ...]:
-    """What the variables of ``kept`` say, for whoever asks at each launch.
-
-    ``os.environ`` takes a microsecond to look one up; the dictionary behind it, where it has one, a twentieth of that.
-    """
-    data = getattr(os.environ, "_data", None)
-    if data is None:
-        return tuple(map(os.environ.get, _KEPT))
-    return tuple(map(data.get, _KEPT_KEYS))
 
 
 def kept() -> dict[str, Any]:

@@ -67,7 +67,7 @@ FLOORS = (
         "hooks.inductor_origin",
     ),
     ("hooks.inductor",),
-    ("_names", "_plan", "_simulated", "_stops"),
+    ("_looked_up", "_names", "_plan", "_simulated", "_stops"),
     ("_expressions", "_inputs", "_noting"),
     ("_small_edits", "_values"),
     ("_matching",),
