@@ -159,6 +159,7 @@ corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/
 	$(PY) tests/bugs/measure_locate.py --equal 20
 	PRLX_TRITON_ALL=1 $(PY) -m pytest -q -s tests/upstream
 	PRLX_TRITON_ALL=1 $(PY) -m pytest -q -s tests/llir
+	PRLX_TRITON_ALL=1 $(PY) -m pytest -q tests/driver/test_support.py
 	go test -run Generated -bench Corpus -benchtime 1x ./core/recording/llir
 	PRLX_STRUCTURED_PROGRAMS=1000000 go test -timeout 180m -run 'Structured|WaitForEachOther' ./core/simulator/simt
 	PRLX_STRUCTURED_PROGRAMS=200000:4294967296 go test -timeout 180m -run StructuredProgramsAgree ./core/simulator/simt

@@ -27,9 +27,9 @@ type arenaRequest struct {
 	Block      [3]uint32       `json:"block"`
 	Cluster    [3]uint32       `json:"cluster"`
 	Lanes      uint32          `json:"lanes"`       // of a warp: 32 or 64; 0: 32
-	Arch       string          `json:"arch"`        // "sm_90"
-	ArchNumber uint32          `json:"arch_number"` // 90
-	Code       string          `json:"code"`        // what was compiled: PTX; "" not known
+	Arch       string          `json:"arch"`        // "sm_90", "gfx942"
+	ArchNumber uint32          `json:"arch_number"` // 90; of GPUs of AMD 0
+	Code       string          `json:"code"`        // what was compiled: PTX, or assembly of AMD; "" not known
 	Names      []string        `json:"names"`       // of all parameters of the kernel, those that the compiler added included
 	Arguments  []arenaArgument `json:"arguments"`   // those of the user, before the launch
 	Arrays     []arenaArray    `json:"arrays"`      // that the launch may write
@@ -164,7 +164,10 @@ func (r *arenaRequest) launch() *recorder.Launch {
 		Producer: "prlx " + Version, Origin: r.Origin,
 	}
 	if r.Code != "" {
-		l.ModuleHash, l.Code = recorder.ModuleHash(r.Code), func() string { return ptx.Pack(r.Code) }
+		l.ModuleHash = recorder.ModuleHash(r.Code)
+	}
+	if r.ArchNumber != 0 && r.Code != "" { // nobody here reads the code of other GPUs
+		l.Code = func() string { return ptx.Pack(r.Code) }
 	}
 	for i := range r.Arguments {
 		l.Arguments = append(l.Arguments, r.Arguments[i].recorded())

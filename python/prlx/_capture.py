@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _core
 from ._errors import UsageError
+from ._looked_up import reader
 from ._units import parse_size
 from ._version import __version__
 from ._wanted import filter_parts, wanted
@@ -27,6 +28,9 @@ Capture: TypeAlias = Literal["observed", "instrumented"]
 CAPTURES = ("observed", "instrumented")
 _ARENA = 256 << 20  # bytes, unless PRLX_ARENA says otherwise
 _LEAST = 4096
+
+variables = reader("PRLX_HISTORY_DEPTH", "PRLX_SAMPLE_RATE", "PRLX_SNAPSHOT_DEPTH")
+"""What the variables of ``kept`` say."""
 
 
 def rewriter(

@@ -84,6 +84,8 @@ class Digester:
 
     def why_not(self, context: int) -> str:
         """Why there are no digests in a context, which is that of this thread; "" where there are."""
+        if not self._cuda.runs_ptx:
+            return "prlx has no kernel of digests for GPUs of AMD"
         if context not in self._functions and context not in self._refused:
             try:
                 self._functions[context] = self._loaded()

@@ -1,12 +1,12 @@
-"""The CUDA driver of this process through ctypes: libcuda alone, no toolkit, no torch."""
+"""The driver of a GPU through ctypes: libcuda alone, no toolkit, no torch. ``_hip`` has AMD's, as far as it differs."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 from ._errors import PrlxError
 
@@ -55,6 +55,8 @@ class Cuda:
 
     Parameters
     ----------
+    path
+        The library; by its name alone unless somebody knows where it is.
     initialize
         Whether to initialise the driver. A process that is forked afterwards cannot use it: whoever only waits for launches
         leaves that to the program.
@@ -62,7 +64,11 @@ class Cuda:
     Attributes
     ----------
     library
-        Its functions.
+        Its functions, by CUDA's names.
+    names
+        What functions are called in the library where that is not CUDA's name.
+    runs_ptx
+        Whether it takes PTX.
 
     Raises
     ------
@@ -70,23 +76,33 @@ class Cuda:
         There is none, or it has no device.
     """
 
-    def __init__(self, *, initialize: bool = True) -> None:
+    soname = "libcuda.so.1"
+    names: ClassVar[Mapping[str, str]] = {}
+    runs_ptx = True
+
+    def __init__(self, path: str = "", *, initialize: bool = True) -> None:
         try:
-            self.library = ctypes.CDLL("libcuda.so.1")
+            self.library = self._loaded(ctypes.CDLL(path or self.soname))
         except OSError:
-            raise NoDeviceError("there is no libcuda.so.1") from None
-        for name, types in _TYPES.items():
-            getattr(self.library, name).argtypes = types
+            raise NoDeviceError(f"there is no {self.soname}") from None
+        except AttributeError as error:
+            raise NoDeviceError(f"{self.soname} is too old: {error}") from None
         # They never wait, so another thread needs no chance to run meanwhile, and to give it one takes longer than they do.
-        quick = ctypes.PyDLL("libcuda.so.1")
+        quick = self._loaded(ctypes.PyDLL(path or self.soname))
         self._current, self._capturing = quick.cuCtxGetCurrent, quick.cuStreamIsCapturing
-        self._current.argtypes, self._capturing.argtypes = _TYPES["cuCtxGetCurrent"], _TYPES["cuStreamIsCapturing"]
         self._here = _Here()
         if not initialize:
             return
         count = ctypes.c_int()
         if self.library.cuInit(0) != 0 or self.library.cuDeviceGetCount(ctypes.byref(count)) != 0 or not count.value:
-            raise NoDeviceError("libcuda finds no device")
+            raise NoDeviceError(f"{self.soname.partition('.')[0]} finds no device")
+
+    def _loaded(self, library: ctypes.CDLL) -> ctypes.CDLL:
+        for ours, theirs in self.names.items():
+            setattr(library, ours, library[theirs])
+        for name, types in _TYPES.items():
+            getattr(library, name).argtypes = types
+        return library
 
     def call(self, function: str, *arguments: Any) -> None:
         """Call the driver, or raise what it said."""
@@ -98,7 +114,9 @@ class Cuda:
         """What the driver says of a number that a function returned."""
         text = ctypes.c_char_p()
         self.library.cuGetErrorString(status, ctypes.byref(text))
-        made = DriverError(f"{function}: {text.value.decode(errors='replace') if text.value else status}")
+        made = DriverError(
+            f"{self.names.get(function, function)}: {text.value.decode(errors='replace') if text.value else status}"
+        )
         made.status = status
         return made
 

@@ -241,10 +241,13 @@ def _temporary() -> Check:
 
 
 def _driver() -> Check:
-    """Which CUDA driver a program finds. A real one is never hidden unless somebody asks for the simulator's."""
+    """Which driver of a GPU a program finds. A real one is never hidden unless somebody asks for the simulator's."""
     found = _program.driver()
     if "why" in found:
         return Check("cuda driver", "OK", f"none ({found['why']}); prlx run gives programs that of the simulator")
+    if found.get("runtime") == "HIP":
+        version = f"HIP {found['version'] // 10_000_000}.{found['version'] % 10_000_000 // 100_000}"
+        return Check("hip runtime", "OK", f"{found['name']}, {version}, {found['path']}: prlx run records on it")
     version = f"CUDA {found['version'] // 1000}.{found['version'] % 1000 // 10}"
     whose = "that of the simulator" if Path(found["path"]).parent == _program.DRIVER else "prlx run records on it"
     return Check("cuda driver", "OK", f"{found['name']}, {version}, {found['path']}: {whose}")

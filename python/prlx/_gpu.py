@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from . import _hip
 from ._cuda import Cuda, DriverError, NoDeviceError
 
 __all__ = ["Driver", "DriverError", "NoDeviceError"]
@@ -175,11 +176,11 @@ class Driver(Cuda):
 
 
 def describe() -> dict[str, Any]:
-    """The driver that this process finds, and its first GPU; ``why`` there is none."""
+    """The driver that this process finds, and its first GPU (AMD's where ``runtime`` is HIP); ``why`` there is none."""
     try:
         found = Driver()
     except (NoDeviceError, DriverError) as error:
-        return {"why": str(error)}
+        return _hip.describe() or {"why": str(error)}
     maps = Path("/proc/self/maps")
     lines = maps.read_text().splitlines() if maps.is_file() else []
     path = next((line.split(maxsplit=5)[5] for line in lines if "/libcuda.so" in line), "libcuda.so.1")

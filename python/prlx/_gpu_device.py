@@ -18,15 +18,16 @@ from ._arenas import PATIENCE_S, Arena, Drain, Header, Pool
 from ._contents import Digester, Rows
 from ._cuda import Cuda, DriverError, NoDeviceError
 from ._errors import PrlxError, UsageError
+from ._hip import Hip
 from ._launching import Options, described
 from ._simulator import Recording, check_closed, record_on, recorded_gpu
 
 if TYPE_CHECKING:
     from ._record import Asked
     from ._target import Filter, Target
+    from .hooks.gpu import Kernel, Vendor
     from .hooks.instrument import Rewriter
     from .hooks.launch import Parameter, Storage
-    from .hooks.nvidia import Kernel
 
 _MOST_HEADERS = 256  # prepared ones that are kept
 _ADDED = ("global_scratch", "profile_scratch")  # parameters that Triton adds to every kernel
@@ -42,7 +43,7 @@ class Prepared:
 
 
 class Launched:
-    """One launch that is recorded: ``hooks.nvidia.Ticket``."""
+    """One launch that is recorded: ``hooks.gpu.Ticket``."""
 
     __slots__ = ("_gpu", "_held", "_not_held", "_number", "_path", "_prepared", "_stream", "_target", "arena")
 
@@ -51,17 +52,14 @@ class Launched:
     ) -> None:
         self._gpu, self._target, self._number, self._path = gpu, target, number, path
         self._prepared, self._held, self._stream = prepared, arena, stream
-        self._not_held = ""  # why nobody looked at what memory held after the launch
+        self._not_held = prepared.not_held
         self.arena = arena.at
+        self._digest("before", arena.places.before)
 
     def launched(self) -> None:
         """It is on its stream: the arena is brought home when that gets there."""
         held = self._held
-        if held.rows is not None:
-            try:
-                self._gpu.digester.launch(held.context, held.rows, held.places.after, self._stream)
-            except DriverError as error:
-                self._not_held = f"what memory held after the launch is not known: {_first_line(error)}"
+        self._digest("after", held.places.after)
         try:
             self._gpu.cuda.mark(held.event, self._stream)
         except DriverError as error:
@@ -74,16 +72,26 @@ class Launched:
         self._gpu.pool.lose(self._held.context)
         self._gpu.ended(self._target, self._number, None, f"the launch failed: {_first_line(error)}")
 
+    def _digest(self, side: str, parameters: Any) -> None:
+        """Look at what memory holds. Where that cannot be done the launch has no digests, and loses nothing else."""
+        held = self._held
+        if held.rows is None or self._not_held:
+            return
+        try:
+            self._gpu.digester.launch(held.context, held.rows, parameters, self._stream)
+        except DriverError as error:
+            self._not_held = f"what memory held {side} the launch is not known: {_first_line(error)}"
+
     def _request(self, filled: bytes) -> Mapping[str, Any]:
         request, rows = self._prepared.request, self._held.rows
         held = [] if rows is None or self._not_held else list(rows.held(filled))
-        not_held = self._not_held or self._prepared.not_held
-        more = {"launch": self._number, "held": held, "not_held": not_held}
+        more = {"launch": self._number, "held": held, "not_held": self._not_held}
         return {**request, "record": {**request["record"], "path": self._path}, **more}
 
     def _done(self, document: Mapping[str, Any] | None, error: BaseException | None) -> None:
         row = None if document is None else _row(self._prepared.request, document)
-        self._gpu.ended(self._target, self._number, row, "" if error is None else _first_line(error))
+        why = self._not_held if error is None else _first_line(error)
+        self._gpu.ended(self._target, self._number, row, why)
 
 
 class Gpu:
@@ -104,6 +112,8 @@ class Gpu:
         Who is told of launches; the innermost one that has a place gets them.
     losses
         How many launches were not recorded, by why.
+    without_digests
+        How many were recorded without digests of memory, by why.
 
     Raises
     ------
@@ -112,23 +122,19 @@ class Gpu:
     """
 
     def __init__(self, rewriter: Rewriter, *, waits: bool = False, contents: bool = True) -> None:
-        from .hooks import nvidia
+        from .hooks import gpu
 
-        try:
-            self.cuda = Cuda(initialize=not waits)
-        except NoDeviceError as error:
-            raise UsageError(
-                f"there is no GPU: {error}", hint="the device simulator runs the compiled kernels without one"
-            ) from None
+        vendor, self.cuda = _found(initialize=not waits)
         self.rewriter = rewriter
         self.recordings: list[Recording] = []
         self.losses: Counter[str] = Counter()
+        self.without_digests: Counter[str] = Counter()
         self.pool = Pool(self.cuda, _capture.arena_bytes())
         self.drain = Drain(self.cuda, self.pool)
         self.digester = Digester(self.cuda)
         self._contents = contents
         self._lock = threading.Lock()
-        self._seam = nvidia.Seam(rewriter, self._begin, self._unknown, self._storage)
+        self._seam = gpu.Seam(vendor, rewriter, self._begin, self._unknown, self._storage)
         self._prepared: dict[Any, Prepared] = {}
         self._scratch: Any = None  # memory of the host in which arenas are prepared
         self._chosen: dict[Any, dict[str, Any] | None] = {}  # what is recorded of kernels, by where to
@@ -138,7 +144,8 @@ class Gpu:
 
     def add(self, recording: Recording) -> None:
         """Have a recording told of launches from now on."""
-        recording._gpu, recording._lost_before = self, Counter(self.losses)
+        recording._gpu = self
+        recording._lost_before = Counter(self.losses), Counter(self.without_digests)
         self.recordings.append(recording)
 
     def open(self) -> None:
@@ -164,21 +171,30 @@ class Gpu:
         for recording in self.recordings:
             if recording._target is not None:
                 recording._target.close(partial=partial or bool(recording.losses))
-        for why, count in self.losses.items():
-            were = "launch was" if count == 1 else "launches were"
-            warnings.warn(f"{count:,} {were} not recorded: {why}", stacklevel=3)
+        for what, counted in (
+            ("not recorded", self.losses),
+            ("recorded without digests of memory", self.without_digests),
+        ):
+            for why, count in counted.items():
+                were = "launch was" if count == 1 else "launches were"
+                warnings.warn(f"{count:,} {were} {what}: {why}", stacklevel=3)
 
     def target(self) -> Target | None:
         """Where the next launch is recorded: the innermost recording that has a place."""
         return next((r._target for r in reversed(self.recordings) if r._target is not None), None)
 
     def ended(self, target: Target, number: int, row: Mapping[str, Any] | None, why: str) -> None:
-        """Note what became of a launch. The number of one that was lost stays its own: others have theirs already."""
+        """Note what became of a launch: that it was lost and why, or that it was recorded and why without digests.
+
+        The number of one that was lost stays its own: others have theirs already.
+        """
         with self._lock:
             if row is None:
                 self.losses[why] += 1
-            else:
-                target.end(number, row)
+                return
+            target.end(number, row)
+            if why:
+                self.without_digests[why] += 1
 
     def _unknown(self) -> None:
         if self.target() is not None and _forks == self._forks:
@@ -237,7 +253,13 @@ class Gpu:
         if self.cuda.is_capturing(stream):
             self.ended(target, number, None, "a CUDA graph was captured, whose replays have no arena of their own")
             return None
-        key = (kernel, grid, target, tuple([v if type(v) in _PLAIN else self._said(v) for v in args]))
+        key = (
+            kernel,
+            grid,
+            target,
+            _capture.variables(),
+            tuple([v if type(v) in _PLAIN else self._said(v) for v in args]),
+        )
         prepared = self._prepared.get(key)
         if prepared is None:
             prepared = self._prepare(key, kernel, grid, args, {**record, "path": path}, context)
@@ -247,8 +269,6 @@ class Gpu:
             return None
         try:
             prepared.header.send(arena, stream)
-            if arena.rows is not None:
-                self.digester.launch(context, arena.rows, arena.places.before, stream)
         except DriverError:
             self.pool.lose(context)
             raise
@@ -323,6 +343,24 @@ class Gpu:
         return None if held is None else Found(address, held[0] + held[1] - address, name, keep=value, told=False)
 
 
+def _found(*, initialize: bool) -> tuple[Vendor, Cuda]:
+    """The driver of the GPU that Triton launches on, of which it is asked unless the driver is to be left alone."""
+    from .hooks import gpu
+
+    vendor = gpu.active(ask=initialize)
+    problems = []
+    for one in (gpu.NVIDIA, gpu.AMD) if vendor is None else (vendor,):
+        try:
+            made = Cuda(initialize=initialize) if one is gpu.NVIDIA else Hip(gpu.hip_library(), initialize=initialize)
+        except NoDeviceError as error:
+            problems.append(str(error))
+        else:
+            return one, made
+    raise UsageError(
+        f"there is no GPU: {', and '.join(problems)}", hint="the device simulator runs the compiled kernels without one"
+    )
+
+
 def _device() -> int:
     return int(importlib.import_module("triton.runtime").driver.active.get_current_device())
 
@@ -345,15 +383,15 @@ os.register_at_fork(after_in_child=_forked)
 
 
 def launch_request(kernel: Any, grid: tuple[int, int, int], parameters: Sequence[Parameter]) -> dict[str, Any]:
-    """A launch as the operations on arenas take it; ``kernel`` has what ``hooks.nvidia.Kernel`` has."""
+    """A launch as the operations on arenas take it; ``kernel`` has what ``hooks.gpu.Kernel`` has."""
     return {
         "kernel": kernel.name,
         "grid": (grid[0] * kernel.cluster, grid[1], grid[2]),
         "block": kernel.block,
         "cluster": (kernel.cluster, 1, 1) if kernel.cluster > 1 else (0, 0, 0),
         "lanes": kernel.lanes,
-        "arch": f"sm_{kernel.arch}",
-        "arch_number": kernel.arch,
+        "arch": kernel.arch,
+        "arch_number": kernel.arch_number,
         "code": kernel.code,
         "names": [*(p.name for p in parameters), *_ADDED],
         "arguments": [

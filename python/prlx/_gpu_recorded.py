@@ -49,13 +49,14 @@ class _Simulated:
 
 @dataclass(frozen=True)
 class _Kernel:
-    """What a request says of a kernel: as ``hooks.nvidia.Kernel``."""
+    """What a request says of a kernel: as ``hooks.gpu.Kernel``."""
 
     name: str
     code: str
     block: tuple[int, int, int]
     cluster: int
-    arch: int = 80
+    arch: str = "sm_80"
+    arch_number: int = 80
     lanes: int = 32
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -58,7 +59,9 @@ def environment(folder: Path, base: Mapping[str, str], run: Path | None = None) 
 
 
 def driver() -> dict[str, Any]:
-    """The CUDA driver that a program finds: ``name`` of its first GPU, ``capability``, ``version``, ``path``; or ``why`` not.
+    """The driver of a GPU that a program finds: ``name`` of its first GPU, ``version``, ``path``; or ``why`` not.
+
+    Of CUDA's there is the ``capability``, too; of AMD's, ``runtime`` is ``"HIP"``.
 
     A process of its own asks: one that has used a driver cannot be forked any more.
     """
@@ -79,6 +82,22 @@ def driver() -> dict[str, Any]:
     except ValueError:
         return {"why": f"the process that asked it ended with {done.returncode}"}
     return found
+
+
+def check_runs(command: Sequence[str], environ: Mapping[str, str]) -> None:
+    """Refuse a command that is not there, before anything is done for it.
+
+    Raises
+    ------
+    FileAccessError
+        It is not.
+    """
+    if shutil.which(command[0], path=environ.get("PATH")) is None:
+        raise FileAccessError(
+            "cannot be run: it is not there, or is no program",
+            path=str(command[0]),
+            hint="name a program of PATH, or a path",
+        )
 
 
 def run_program(command: Sequence[str], *, run: Path | None = None, stdout: int | None = None) -> int:

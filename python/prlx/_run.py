@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ._errors import FileAccessError, UsageError
-from ._program import driver, environment, run_command
+from ._program import check_runs, driver, environment, run_command
 from ._rerun import VARIABLE, spelled
 from ._target import recorded_again
 from ._wanted import VARIABLE as FILTER
@@ -94,7 +94,8 @@ def run_recorded(
     recorded_again({VARIABLE: asked})  # a mistake ends this process, and not the recording of others
     wanted(filter or None)
     folder = folder.absolute()
-    _make_room(folder, overwrite=overwrite)
+    check_runs(command, os.environ)
+    made = _make_room(folder, overwrite=overwrite)
     found = {} if device == "simulator" else driver()
     if device == "gpu" and "why" in found:
         raise UsageError(f"there is no GPU: {found['why']}", hint="--device simulator runs it without one")
@@ -106,7 +107,12 @@ def run_recorded(
                 Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="prlx-run-"))), os.environ
             )
         environ |= _told(environ, folder, asked, filter)
-        status = run_command(command, environ)
+        try:
+            status = run_command(command, environ)
+        except FileAccessError:
+            for one in made:
+                one.rmdir()
+            raise
     sessions = _gathered(folder)
     return Ran(status, given, tuple(sessions), sum(len(list(one.glob("*.prlx"))) for one in sessions))
 
@@ -127,7 +133,8 @@ def _said(*texts: str | None) -> list[str]:
     return [text for text in texts if text]
 
 
-def _make_room(folder: Path, *, overwrite: bool) -> None:
+def _make_room(folder: Path, *, overwrite: bool) -> list[Path]:
+    """Have a folder without recordings. Returns the folders that were made for it, the innermost first."""
     if folder.exists() and not folder.is_dir():
         raise FileAccessError("is a file, not a directory", path=str(folder), hint="name a directory")
     if folder.is_dir() and any(folder.iterdir()):
@@ -137,7 +144,9 @@ def _make_room(folder: Path, *, overwrite: bool) -> None:
             )
         for one in (folder, *_sessions(folder)):
             _delete(one)
+    made = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
+    return made
 
 
 def _sessions(folder: Path) -> Iterator[Path]:

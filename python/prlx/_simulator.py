@@ -81,7 +81,7 @@ class Recording:
         self._listeners: list[Callable[[Simulation], object]] = []
         self._refusal_listeners: list[Callable[[str, str], object]] = []
         self._gpu: Gpu | None = None  # that it is of; None: the simulator
-        self._lost_before: Counter[str] = Counter()
+        self._lost_before: tuple[Counter[str], Counter[str]] = Counter(), Counter()
         self._hosted = False  # by a command that runs a script, and closes the device when that has ended
         self.plans: list[Plan] = []
         self._says_plans = True  # when the device is disabled; a command does that itself
@@ -91,7 +91,12 @@ class Recording:
     @property
     def losses(self) -> dict[str, int]:
         """How many launches on a GPU could not be recorded, by why. On the simulator there are none."""
-        return {} if self._gpu is None else dict(self._gpu.losses - self._lost_before)
+        return {} if self._gpu is None else dict(self._gpu.losses - self._lost_before[0])
+
+    @property
+    def without_digests(self) -> dict[str, int]:
+        """How many launches on a GPU were recorded without digests of what memory held, by why. All else of them is there."""
+        return {} if self._gpu is None else dict(self._gpu.without_digests - self._lost_before[1])
 
     @property
     def recorded(self) -> int:

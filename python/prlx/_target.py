@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from . import _core, _request
 from ._errors import FileAccessError, UsageError
 from ._inputs import SUFFIX, beside
+from ._looked_up import reader
 from ._units import parse_size
 from ._wanted import wanted
 
@@ -31,6 +32,8 @@ _TEXT = re.compile(r"[0-9a-f]{64}\.zst")  # of a session: docs/formats/session.m
 _RANGES = re.compile(r"\d{1,18}(-\d{1,18})?(\+\d{1,18}(-\d{1,18})?)*")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")  # in the names of files
 _NOT_ON_GPU = ("loads", "outputs", "inputs")  # what a kernel that runs on a GPU does not leave
+_enabled = reader("PRLX_ENABLED")
+_OFF = (("0",), (b"0",))
 _SWITCHES = ("stores", "atomics", "loads", "barriers", "contents_after")
 _ON_GPU = ("contents_after",)  # what the simulator knows better
 
@@ -148,7 +151,7 @@ class Target:
 
     def number(self, kernel: str) -> tuple[int, str] | None:
         """The number and the file of the next launch of a kernel that is recorded; None where this launch is not."""
-        if os.environ.get("PRLX_ENABLED") == "0":
+        if _enabled() in _OFF:
             return None
         met, self._met = self._met, self._met + 1
         if self.only is not None and met != self.only:

@@ -56,7 +56,7 @@ FLOORS = (
     ("hooks.cuda_places", "hooks.inductor_settings", "hooks.launch", "hooks.registers", "hooks.target", "hooks.texts"),
     ("hooks.arrays",),
     ("hooks.freed", "hooks.instrument", "hooks.parameters", "_standing"),
-    ("hooks.nvidia", "hooks.simulator", "hooks.triton"),
+    ("hooks.gpu", "hooks.simulator", "hooks.triton"),
     ("hooks.cuda_answers",),
     (
         "hooks.cuda",
@@ -67,7 +67,7 @@ FLOORS = (
         "hooks.inductor_origin",
     ),
     ("hooks.inductor",),
-    ("_names", "_plan", "_simulated", "_stops"),
+    ("_looked_up", "_names", "_plan", "_simulated", "_stops"),
     ("_expressions", "_inputs", "_noting"),
     ("_small_edits", "_values"),
     ("_matching",),
@@ -77,7 +77,7 @@ FLOORS = (
     ("_simulator",),
     # kernels on a GPU
     ("_cuda",),
-    ("_contents",),
+    ("_contents", "_hip"),
     ("_arenas",),
     ("_gpu_device",),
     # on whichever there is

@@ -130,7 +130,7 @@ def test_few_functions_cross_the_boundary() -> None:
 
 # What each hook for Triton may import beyond ``import prlx``. Modules are counted, not milliseconds: a dataclass alone
 # loads ``inspect``, ``ast`` and ``re``, which are three quarters of the time that all of these take.
-_HOOKS = ("arrays", "inductor_settings", "instrument", "nvidia", "parameters", "simulator", "target", "texts", "triton")
+_HOOKS = ("arrays", "inductor_settings", "instrument", "gpu", "parameters", "simulator", "target", "texts", "triton")
 _DEAR = {
     "ast", "asyncio", "ctypes", "dataclasses", "dis", "email", "enum", "inspect", "json", "logging", "numpy", "pathlib", "re",
     "subprocess", "tempfile", "torch", "triton",

@@ -86,7 +86,7 @@ ONLY_ARGUMENTS = {
     "objects of a program": {"executor", "memory", "on_stop"},
     "commands show it on a terminal": {"progress"},
     "simulate is the simulator": {"simulate device"},
-    "of a driver, which prlx run records over: PRLX_RECORD says it": {"simulate contents_after"},
+    "of a driver, which prlx run records over and has a flag for": {"simulate contents_after"},
     "--rerun runs a command": {"on_inconclusive"},
 }
 

@@ -58,6 +58,13 @@ def test_every_example_is_a_command_line_that_parses(name):
         _parser.parse(command, words[2:])
 
 
+def test_help_of_run_speaks_of_recordings_and_no_page(prlx):
+    text = prlx("run", "--help").out
+    assert "replace the recordings that are there" in text
+    assert "--no-contents-after" in text
+    assert "page" not in text
+
+
 @pytest.mark.parametrize("words", [["--help"], ["-h"], ["help"]])
 def test_the_overview_lists_every_command(prlx, words):
     ran = prlx(*words)

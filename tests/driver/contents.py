@@ -114,23 +114,37 @@ def refused(folder):
     _contents.Digester._loaded = loaded
     with prlx.enable(device="gpu", output=folder) as recording:
         fill[(1,)](ints(64, 3), ints(64), 64, BLOCK=64)
-    print(json.dumps(recording.losses))
+    print(json.dumps({"losses": recording.losses, "without": recording.without_digests}))
 
 
-def behind(folder):
-    """The launch of digests behind a kernel fails."""
+def fails(which, folder):
+    """One of the two launches of digests around the first of two kernels fails."""
     launch, calls = _contents.Digester.launch, []
 
     def failing(self, context, rows, parameters, stream):
         calls.append(1)
-        if len(calls) % 2 == 0:
+        if len(calls) == which:
             raise self._cuda.error("cuLaunchKernel", 2)
         launch(self, context, rows, parameters, stream)
 
     _contents.Digester.launch = failing
-    with prlx.enable(device="gpu", output=folder) as recording:
-        fill[(1,)](ints(64, 3), ints(64), 64, BLOCK=64)
-    print(json.dumps(recording.losses))
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        with prlx.enable(device="gpu", output=folder) as recording:
+            for _ in range(2):
+                fill[(1,)](ints(64, 3), ints(64), 64, BLOCK=64)
+    said = [str(one.message) for one in warned if "digest" in str(one.message)]
+    print(json.dumps({"losses": recording.losses, "without": recording.without_digests, "said": said}))
+
+
+def before(folder):
+    """The launch of digests in front of a kernel."""
+    fails(1, folder)
+
+
+def behind(folder):
+    """The one behind it."""
+    fails(2, folder)
 
 
 if __name__ == "__main__":

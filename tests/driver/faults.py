@@ -96,7 +96,8 @@ def drawn(folder):
             fired = bool(cuda.fault_fired()) or not function
             cost = {"lost": sum(recording.losses.values()) - before, "errors": total.errors[errors:]}
             print(json.dumps({"kind": kind, "function": function, "fired": fired, **cost}), flush=True)
-    said = {"launches": recording.launches, "recorded": recording.recorded, "losses": recording.losses}
+    said = {"launches": recording.launches, "recorded": recording.recorded, "losses": recording.losses,
+            "without": recording.without_digests}  # fmt: skip
     print(json.dumps({**said, "made": total.made - 1, "right": total.right - 1, "errors": len(total.errors)}))
 
 

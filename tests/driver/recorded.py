@@ -81,6 +81,36 @@ def switched(folder):
         print(json.dumps({"right": before}))
 
 
+def restored(folder):
+    """What of Triton and of the environment is something else while it is on, and afterwards."""
+    from triton.backends import backends
+    from triton.backends.nvidia import driver as nvidia
+    from triton.compiler import compiler
+    from triton.runtime import _allocation, autotuner, jit
+
+    classes = compiler.ASTSource, compiler.CompiledKernel, autotuner.Autotuner, jit.JITFunction, nvidia.CudaLauncher
+    owners = {one.__name__: one for one in classes}
+    owners |= {"compiler": backends["nvidia"].compiler, "allocation": _allocation}
+
+    def now():
+        found = {f"{name}.{key}": id(value) for name, one in owners.items() for key, value in vars(one).items()}
+        return (
+            found
+            | {f"environ {name}": value for name, value in os.environ.items()}
+            | {"caches": type(add.device_caches).__name__}
+        )
+
+    out, x = ints(*[0] * 300), ints(*range(300))
+    add[(1,)](x, x, out, 256, BLOCK=256)
+    before = now()
+    with prlx.enable(device="gpu", output=folder) as recording:
+        add[(1,)](x, x, out, 256, BLOCK=256)
+        during = now()
+    after = now()
+    changed, left = ([key for key in {**before, **one} if one.get(key) != before.get(key)] for one in (during, after))
+    say(recording, changed=sorted(changed), left=sorted(left))
+
+
 def threads(folder):
     """Eight threads on streams of their own, each with launches that nobody else has."""
     count, each = 8, int(os.environ.get("EACH", "25"))
@@ -255,6 +285,18 @@ def refused(folder):
             print(json.dumps(str(error)))
     with prlx.enable(device="auto", output=folder) as recording:  # Triton sees a GPU
         pass
+    say(recording)
+
+
+def variables(folder):
+    """Variables change between equal launches: each is recorded as they say when it is launched."""
+    x, out = ints(*[27] * 8), ints(*[0] * 8)
+    with prlx.enable(device="gpu", output=folder) as recording:
+        for told in ({}, {"PRLX_SAMPLE_RATE": "7"}, {"PRLX_HISTORY_DEPTH": "5"}, {"PRLX_ENABLED": "0"}, {}):
+            os.environ.update(told)
+            steps[(1,)](x, out, 8, BLOCK=8)
+            for name in told:
+                del os.environ[name]
     say(recording)
 
 

@@ -75,13 +75,22 @@ def test_who_does_not_want_it_has_no_digests(tmp_path):
     assert [memory(path) for path in paths_of_plain] == [{}, {}]
 
 
-@pytest.mark.parametrize(
-    ("way", "says"),
-    [("refused", "what memory holds is not known"), ("behind", "what memory held after the launch is not known")],
-)
-def test_a_driver_without_digests_costs_no_recording(way, says, tmp_path):
-    losses, (path,) = run(way, tmp_path / way)
-    assert losses == {}
+def test_a_driver_without_digests_costs_no_recording(tmp_path):
+    said, (path,) = run("refused", tmp_path / "refused")
+    assert said["losses"] == {}
+    assert list(said["without"].values()) == [1]
     assert memory(path) == {}
-    trace = prlx.read_trace(path)
-    assert any(note.startswith(says) for note in trace.losses.notes)
+    assert any(note.startswith("what memory holds is not known") for note in prlx.read_trace(path).losses.notes)
+
+
+@pytest.mark.parametrize("way", ["before", "behind"])
+def test_a_launch_of_digests_that_fails_costs_the_digests_of_its_launch(way, tmp_path):
+    said, (path, later) = run(way, tmp_path / way)
+    side = {"before": "before", "behind": "after"}[way]
+    (why,) = said["without"]
+    assert why.startswith(f"what memory held {side} the launch is not known: cuLaunchKernel")
+    assert (said["losses"], said["without"]) == ({}, {why: 1})
+    assert said["said"] == [f"1 launch was recorded without digests of memory: {why}"]
+    assert why in prlx.read_trace(path).losses.notes
+    assert (memory(path), sorted(memory(later))) == ({}, ["out", "x"])
+    assert json.loads((tmp_path / way / "session.json").read_text())["status"] == "complete"

@@ -27,9 +27,9 @@ def paths(version):
     return {"PYTHONPATH": os.pathsep.join([str(TRITON / version), *more]), "TRITON_DEFAULT_FP_FUSION": "1"}
 
 
-def run(what, tmp_path, version="3.9.0", check=True, **environment):
+def run(what, tmp_path, version="3.9.0", check=True, folder="run", **environment):
     """Run one way of ``recorded.py`` and return the lines that it prints, read."""
-    words = (sys.executable, "-W", "ignore", HERE / "recorded.py", what, tmp_path / "run")
+    words = (sys.executable, "-W", "ignore", HERE / "recorded.py", what, tmp_path / folder)
     settings = {**paths(version), "PRLX_ARENA": "4MB", **environment}
     done = simulate("--", *words, cwd=tmp_path, check=check, **settings)
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -114,13 +114,23 @@ def test_two_runs_of_a_program_are_told_apart(version, tmp_path):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_on_and_off_again_serve_nobody_the_wrong_kernel(version, tmp_path):
-    lines = run("switched", tmp_path, version)
-    for i in range(3):
-        said, right = lines[2 * i : 2 * i + 2]
-        assert said == {"launches": 4, "recorded": 4, "losses": {}, "clean": False, "table": True}
-        assert right == {"right": True}
-        launches = json.loads((tmp_path / "run" / str(i) / "session.json").read_text())["launches"]
-        assert [one["kernel"] for one in launches] == ["add", "tuned", "add", "tuned"]
+    for folder in ("run", "again"):  # a second process finds the kernels of the first one on the disk
+        lines = run("switched", tmp_path, version, folder=folder)
+        for i in range(3):
+            said, right = lines[2 * i : 2 * i + 2]
+            assert said == {"launches": 4, "recorded": 4, "losses": {}, "clean": False, "table": True}
+            assert right == {"right": True}
+            launches = json.loads((tmp_path / folder / str(i) / "session.json").read_text())["launches"]
+            assert [one["kernel"] for one in launches] == ["add", "tuned", "add", "tuned"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_everything_is_put_back(version, tmp_path):
+    (said,) = run("restored", tmp_path, version)
+    assert said["left"] == []
+    replaced = {"CudaLauncher.__call__", "CudaLauncher.__init__", "JITFunction.run", "ASTSource.hash", "compiler.add_stages",
+                "Autotuner._bench", "CompiledKernel._init_handles", "allocation._profile_allocator", "caches"}  # fmt: skip
+    assert replaced <= set(said["changed"])
 
 
 def test_threads_on_streams_of_their_own(tmp_path):
@@ -203,6 +213,16 @@ def test_what_a_gpu_does_not_have_is_refused(tmp_path):
     names = [text.partition(":")[0] for text in refusals]
     assert names == ["nan", "capture", "loads", "outputs", "plan", "map_cuda", "memory"]
     assert auto == {"launches": 0, "recorded": 0, "losses": {}}
+
+
+def test_variables_are_read_at_each_launch(tmp_path):
+    (said,) = run("variables", tmp_path)
+    assert (said["launches"], said["recorded"], said["losses"]) == (5, 4, {})
+    traces = [prlx.read_trace(path) for path in sorted((tmp_path / "run").glob("*.prlx"))]
+    whole, *some, again = (len(trace.events) for trace in traces)
+    assert [one.header.document["sample_rate"] for one in traces] == [1, 7, 1, 1]
+    assert [one.header.document["keep"] for one in traces] == ["first", "first", "last", "first"]
+    assert again == whole > max(some)
 
 
 def test_a_launch_that_gets_no_arena_is_made_and_counted(tmp_path):

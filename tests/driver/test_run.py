@@ -73,6 +73,10 @@ def test_a_script_is_run_by_this_python_and_told_what_to_record(program, tmp_pat
     assert trace.header.document["mode"] == "values"
     prlx_command("run", "--overwrite", "-o", "r", "--filter", "nothing", program, 1, cwd=tmp_path)
     assert not list((tmp_path / "r").rglob("*.prlx"))
+    for name, words in (("with", ()), ("without", ("--no-contents-after",))):
+        prlx_command("run", "-o", name, *words, program, 1, cwd=tmp_path)
+    kept = [prlx.read_trace(next((tmp_path / name).glob("*.prlx"))) for name in ("with", "without")]
+    assert [bool(one.document["outputs"]["memory"]) for one in kept] == [True, False]
 
 
 def test_each_process_has_a_session(program, tmp_path):
@@ -89,6 +93,19 @@ def test_each_process_has_a_session(program, tmp_path):
     prlx_command("run", "--record", "r", "--overwrite", program, 1, cwd=tmp_path)
     assert [row["launch"] for row in prlx.open(tmp_path / "r").document["launches"]] == [0]
     assert not list((tmp_path / "r").glob("rank*"))
+
+
+def test_a_program_that_cannot_be_run_leaves_the_folder_as_it_was(program, tmp_path):
+    script = tmp_path / "no-interpreter"
+    script.write_text("true\n")
+    script.chmod(0o755)
+    for words in (["no-such-program"], [script]):
+        refused = prlx_command("run", "--record", "new/r", "--", *words, cwd=tmp_path, check=False)
+        assert (refused.returncode, "cannot be run" in refused.stderr) == (3, True)
+        assert not (tmp_path / "new").exists()
+    prlx_command("run", "--record", "r", program, 1, cwd=tmp_path)
+    prlx_command("run", "--record", "r", "--overwrite", "--", "no-such-program", cwd=tmp_path, check=False)
+    assert [row["launch"] for row in prlx.open(tmp_path / "r").document["launches"]] == [0]
 
 
 def test_nothing_recorded_is_said(tmp_path):

@@ -258,6 +258,7 @@ func (fr *frame) step(in *inst, mask uint64) {
 		fr.touch(in, mask)
 	case "call":
 		fr.callee(in, mask)
+	case "fence": // waves run one after the other, and each sees what the one before it did
 	default:
 		panic("the interpreter does not know " + in.Op + " " + in.Rest)
 	}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ._ui import UI
 
-_RECORDED = ("--mode", "--filter", "--stores", "--atomics", "--barriers", "--overwrite")
+_RECORDED = ("--mode", "--filter", "--stores", "--atomics", "--barriers")
 _ASKED = ("stores", "atomics", "barriers")
 _DEVICES = ("auto", "gpu", "simulator")
 
@@ -40,6 +40,8 @@ def record_program(command: Sequence[str], values: argparse.Namespace, ui: UI) -
     asked: dict[str, Any] = {name: True for name in _ASKED if getattr(values, name)}
     if values.mode is not None:
         asked["mode"] = values.mode
+    if values.contents_after is False:
+        asked["contents_after"] = False
     ran = run_recorded(
         words,
         Path(values.output),
@@ -70,6 +72,13 @@ RECORDING = (
     ),
     Option(("--device",), "whose driver the program finds; auto: a GPU's if there is one", choices=_DEVICES),
     *(replace(one, brief=False) for one in simulate.RECORDING if one.flags[0] in _RECORDED),
+    Option(
+        ("--contents-after",),
+        "do not look at what memory holds before and after launches",
+        takes="switch",
+        off="--no-contents-after",
+    ),
+    Option(("--overwrite",), "replace the recordings that are there", takes="switch"),
 )
 COMMAND = Command(
     name="run",

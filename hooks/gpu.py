@@ -5,7 +5,7 @@ the compiler's stages, and its keys   kernels are compiled to record by themselv
 ``JITFunction.device_caches``         likewise in memory, where Triton knows a kernel by the number of its device alone
 ``Autotuner._bench``                  trials run clean kernels: their times are those of the program
 ``CompiledKernel._init_handles``      says which text a launcher belongs to
-``CudaLauncher``                      says what is launched: grid, stream, arguments; it packs and launches as ever
+``CudaLauncher``, ``HIPLauncher``     says what is launched: grid, stream, arguments; it packs and launches as ever
 settings of torch's compiler          its kernels are compiled in this process and launched by Triton
 the profile allocator                 answers with the arena of a launch of ours, and as before otherwise
 ====================================  ================================================================================
@@ -21,7 +21,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from . import inductor_settings
 from .instrument import TABLE, Rewriter
@@ -32,6 +32,49 @@ if TYPE_CHECKING:
     from .launch import Parameter, Storage
 
 _OURS = 4  # what launchers are given before the arguments of the user: two kinds of metadata, two hooks
+
+
+class Vendor(NamedTuple):
+    """What Triton calls the parts of it that are for one vendor's GPUs.
+
+    Attributes
+    ----------
+    backend
+        The folder of Triton's backends.
+    launcher
+        The class that launches.
+    text
+        What a kernel is compiled to last, as a text.
+    """
+
+    backend: str
+    launcher: str
+    text: str
+
+
+NVIDIA = Vendor("nvidia", "CudaLauncher", "ptx")
+AMD = Vendor("amd", "HIPLauncher", "amdgcn")
+
+
+def active(*, ask: bool) -> Vendor | None:
+    """Whose GPU Triton launches on; None where that is not known. With ``ask`` its drivers are asked, which use the GPU."""
+    chosen = importlib.import_module("triton.runtime").driver._active
+    backends = importlib.import_module("triton.backends").backends
+    for vendor in (NVIDIA, AMD):
+        if type(chosen).__module__.startswith(f"triton.backends.{vendor.backend}."):
+            return vendor
+    for vendor in (NVIDIA, AMD) if ask else ():
+        if vendor.backend in backends and backends[vendor.backend].driver.is_active():
+            return vendor
+    return None
+
+
+def hip_library() -> str:
+    """Where Triton finds the HIP runtime: a process is to have one of them alone. "" where there is none."""
+    try:
+        return str(importlib.import_module("triton.backends.amd.driver")._get_path_to_hip_runtime_dylib())
+    except Exception:  # no such backend, or nowhere
+        return ""
 
 
 class Ticket(Protocol):
@@ -57,9 +100,11 @@ class Kernel:
     table
         What its events mean.
     code
-        Its PTX; "" where that is not known.
+        What it was compiled to, PTX or assembly; "" where that is not known.
     arch
-        The architecture that it was compiled for, as ``90``.
+        The architecture that it was compiled for, as ``"sm_90"``.
+    arch_number
+        Its number, as 90; of AMD's GPUs 0.
     block, cluster, lanes
         Threads and blocks as the device counts them.
     """
@@ -68,8 +113,10 @@ class Kernel:
         self.name: str = metadata.name
         self.table = str(getattr(metadata, TABLE, ""))
         self.texts = functools.cache(lambda: texts_of(source, metadata))
-        self.code = str(getattr(compiled, "asm", {}).get("ptx", ""))
-        self.arch = int(metadata.target.arch)
+        texts = getattr(compiled, "asm", {})
+        self.code = next((str(texts[v.text]) for v in (NVIDIA, AMD) if v.text in texts), "")
+        arch = metadata.target.arch
+        self.arch, self.arch_number = (f"sm_{arch}", arch) if isinstance(arch, int) else (str(arch), 0)
         self.lanes = int(metadata.target.warp_size)
         self.block = (metadata.num_warps * self.lanes, 1, 1)
         self.cluster = prod(getattr(metadata, "cluster_dims", None) or (getattr(metadata, "num_ctas", 1),))
@@ -89,6 +136,8 @@ class Seam:
 
     Parameters
     ----------
+    vendor
+        Whose GPUs they are for.
     rewriter
         Makes kernels record by themselves.
     begin
@@ -101,11 +150,13 @@ class Seam:
 
     def __init__(
         self,
+        vendor: Vendor,
         rewriter: Rewriter,
         begin: Begin,
         unknown: Callable[[], None],
         find: Callable[[Any, str], Storage | None],
     ) -> None:
+        self._vendor = vendor
         self._rewriter = rewriter
         self._begin = begin
         self._unknown = unknown
@@ -135,9 +186,10 @@ class Seam:
             launcher.profile_scratch_size = 0
 
     def _install(self) -> None:
-        compiler = importlib.import_module("triton.backends").backends["nvidia"].compiler
+        backend, name, _ = self._vendor
+        compiler = importlib.import_module("triton.backends").backends[backend].compiler
         made = importlib.import_module("triton.compiler.compiler")
-        launcher = importlib.import_module("triton.backends.nvidia.driver").CudaLauncher
+        launcher = getattr(importlib.import_module(f"triton.backends.{backend}.driver"), name)
         self._replace(compiler, "add_stages", self._rewriter.staged)
         self._replace(made.ASTSource, "hash", self._rewriter.hashed)
         self._replace(made.CompiledKernel, "_init_handles", self._known)
