@@ -24,21 +24,26 @@ var updateOptions = flag.Bool("update-options", false, "rewrite python/prlx/_opt
 //	takes    what somebody gives: a key of optionKinds
 //	metavar  what stands for the value in help
 //	also     another spelling of the flag
-//	off      the flag that turns it off, which is on without it, and the help of that flag: --no-x: what it does
+//	off      the flag that turns it off, which is on without it, and the help of that flag: --no-x: what it does; without help both flags
+//	         are shown
 //	choices  the words that it accepts
 //	default  what is taken when it is left out; unset, the same in words
 //	setting  own: OPERATION.NAME sets it, too; shared: NAME does; else the names of the settings, of which an operation has its own
 //	rare     help gives its sentence only where there is room, or with -v
 //	only     the operations that it is an option of, where others embed the struct
+//
+// A tag with the name of an operation before it, such as assert.default, counts there alone, in place of the other.
 var offered = []offer{
 	{"combine", "combine_traces", combineRequest{}},
 	{"align", "align_trace", alignRequest{}},
 	{"validate", "validate_collectives", validateRequest{}},
 	{"stragglers", "find_stragglers", stragglersRequest{}},
 	{"solve", "solve_offsets", combine.SolveRequest{}},
+	{"diff", "diff_traces", diffRequest{}},
+	{"assert", "assert_same", diffRequest{}},
 }
 
-// offer is an operation, which is a command, and its function in Python.
+// offer is a command, its function in Python, and the request that has its options.
 type offer struct {
 	operation, function string
 	request             any
@@ -73,6 +78,16 @@ var optionKinds = map[string]optionKind{
 	"range":   {[]reflect.Kind{reflect.Slice}, "A:B", "str | TimeRange"},
 	"whole":   {[]reflect.Kind{reflect.Int, reflect.Int64}, "N", "int"},
 	"size":    {[]reflect.Kind{reflect.Int64}, "SIZE", "int | str"},
+	"number":  {[]reflect.Kind{reflect.Int64}, "N", "int"},
+	"names":   {[]reflect.Kind{reflect.Slice}, "NAME", "str | Iterable[str]"},
+	"list":    {[]reflect.Kind{reflect.Slice}, "LIST", "str | Iterable[str]"},
+
+	// What recordings of kernels take.
+	"recordings": {[]reflect.Kind{reflect.Slice}, "FILE", "Recordings"},
+	"tolerance":  {[]reflect.Kind{reflect.String}, "SPEC", "Tolerance"},
+	"warps":      {[]reflect.Kind{reflect.String}, "LIST", "Warps"},
+	"sites":      {[]reflect.Kind{reflect.Slice}, "LIST", "Sites"},
+	"allowed":    {[]reflect.Kind{reflect.Struct}, "N", "int | Mapping[str, int]"},
 }
 
 // optionsOf are the options of a request, those of embedded structs in their place.
@@ -103,7 +118,12 @@ func optionsOf(words *comments, operation string, t reflect.Type) ([]option, err
 
 // optionOf reads the tags of a field.
 func optionOf(operation string, f reflect.StructField, comment string) (option, error) {
-	tag := f.Tag.Get
+	tag := func(key string) string {
+		if own, is := f.Tag.Lookup(operation + "." + key); is {
+			return own
+		}
+		return f.Tag.Get(key)
+	}
 	name, _, _ := strings.Cut(tag("json"), ",")
 	one := option{name: name, takes: tag("takes"), metavar: tag("metavar"), also: tag("also"), rare: tag("rare") != "", fallback: tag("default"), unset: tag("unset")}
 	kind, known := optionKinds[one.takes]
@@ -132,11 +152,12 @@ func optionOf(operation string, f reflect.StructField, comment string) (option, 
 	case "shared":
 		one.setting = dashed(name)
 	default:
-		for _, key := range strings.Fields(tag("setting")) {
+		keys := strings.Fields(tag("setting"))
+		for _, key := range keys {
 			if !strings.Contains(key, ".") {
 				return one, fmt.Errorf("setting is %q, expected own, shared or names of settings", tag("setting"))
 			}
-			if strings.HasPrefix(key, operation+".") {
+			if len(keys) == 1 || strings.HasPrefix(key, operation+".") {
 				one.setting = key
 			}
 		}
@@ -211,11 +232,13 @@ TABLE: dict[str, dict[str, Any]] = {
 
 func (o *option) pythonDefault() string {
 	switch {
+	case o.takes == "switch" && o.unset != "":
+		return "None"
 	case o.takes == "switch":
 		return map[string]string{"": "False", "true": "True"}[o.fallback]
 	case o.fallback == "":
 		return "None"
-	case o.takes == "whole":
+	case slices.Contains([]string{"whole", "number", "allowed"}, o.takes):
 		return o.fallback
 	}
 	return fmt.Sprintf("%q", o.fallback)
@@ -231,8 +254,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from ._compare import Recordings, Tolerance
+    from ._filters import Sites, Warps
     from ._request import Inputs, Path
     from ._units import TimeRange
 `)
@@ -264,25 +289,27 @@ func (o *option) spelled() string {
 	if value == "" {
 		value = o.metavar
 	}
-	if o.off != "" {
+	if o.off != "" && o.offHelp != "" {
 		return "`" + o.off + "`"
 	}
-	if o.takes == "paths" || o.takes == "inputs" {
+	if o.takes == "paths" || o.takes == "inputs" || o.takes == "recordings" {
 		value += "..."
 	}
 	text := "`" + strings.TrimSuffix("--"+dashed(o.name)+" "+value, " ") + "`"
-	if o.also != "" {
-		text += ", `" + o.also + "`"
+	for _, other := range []string{o.also, o.off} {
+		if other != "" {
+			text += ", `" + other + "`"
+		}
 	}
 	return text
 }
 
-var links = regexp.MustCompile(`\[([^\]]+)\]\((concepts/[^)]+)\)`)
+var links = regexp.MustCompile(`\[([^\]]+)\]\(((?:concepts|formats)/[^)]+)\)`)
 
 // sentences is the whole explanation, with links from a page in docs or, with "../", in a folder of docs.
 func (o *option) sentences(from string) string {
 	help := o.help
-	if o.off != "" {
+	if o.offHelp != "" {
 		help = strings.ToUpper(o.offHelp[:1]) + o.offHelp[1:]
 	}
 	return links.ReplaceAllString(strings.TrimSuffix(help+". "+o.details, " "), "[$1]("+from+"$2)")

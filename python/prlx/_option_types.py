@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from ._compare import Recordings, Tolerance
+    from ._filters import Sites, Warps
     from ._request import Inputs, Path
     from ._units import TimeRange
 
@@ -106,3 +108,63 @@ class SolveOptions(TypedDict, total=False):
     output: Path | None
     overwrite: bool
     reference: str | int | None
+
+
+class DiffOptions(TypedDict, total=False):
+    """What ``diff_traces`` takes by name."""
+
+    values: bool
+    tolerance: Tolerance | None
+    nan: str | None
+    ignore: str | Iterable[str] | None
+    baseline: Recordings | None
+    baseline_b: Recordings | None
+    explain: bool
+    warps: Warps | None
+    kinds: str | Iterable[str] | None
+    sites: Sites | None
+    site_map: Path | None
+    site_map_b: Path | None
+    max_divergences: int | Mapping[str, int]
+    require: str | Iterable[str] | None
+    verify: bool | None
+    accepted: Path | None
+    limit: int
+    source_roots: Path | Iterable[Path] | None
+    libraries: str | Iterable[str] | None
+    ignore_active_mask: bool
+    strict_order: bool
+    floats: bool
+    force: bool
+    cross_gpu: bool
+    workers: int | None
+    memory_limit: int | str | None
+
+
+class AssertOptions(TypedDict, total=False):
+    """What ``assert_same`` takes by name."""
+
+    values: bool
+    tolerance: Tolerance | None
+    nan: str | None
+    ignore: str | Iterable[str] | None
+    baseline: Recordings | None
+    baseline_b: Recordings | None
+    explain: bool
+    warps: Warps | None
+    kinds: str | Iterable[str] | None
+    sites: Sites | None
+    site_map: Path | None
+    site_map_b: Path | None
+    max_divergences: int | Mapping[str, int]
+    require: str | Iterable[str] | None
+    verify: bool
+    accepted: Path | None
+    source_roots: Path | Iterable[Path] | None
+    libraries: str | Iterable[str] | None
+    ignore_active_mask: bool
+    strict_order: bool
+    force: bool
+    cross_gpu: bool
+    workers: int | None
+    memory_limit: int | str | None

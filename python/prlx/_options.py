@@ -17,7 +17,10 @@ from typing import Any, Literal, TypeVar
 from ._errors import in_python
 from ._option_table import TABLE
 
-Takes = Literal["switch", "text", "texts", "node", "seconds", "path", "paths", "inputs", "range", "whole", "size"]
+Takes = Literal[
+    "switch", "text", "texts", "node", "seconds", "path", "paths", "inputs", "range", "whole", "number", "size", "names",
+    "list", "recordings", "tolerance", "warps", "sites", "allowed",
+]  # fmt: skip
 F = TypeVar("F", bound=Callable[..., object])
 
 _TYPES = {
@@ -31,7 +34,15 @@ _TYPES = {
     "inputs": "Inputs",
     "range": "str | TimeRange",
     "whole": "int",
+    "number": "int",
     "size": "int | str",
+    "names": "str | Iterable[str]",
+    "list": "str | Iterable[str]",
+    "recordings": "Recordings",
+    "tolerance": "Tolerance",
+    "warps": "Warps",
+    "sites": "Sites",
+    "allowed": "int | Mapping[str, int]",
 }
 _WIDTH = 116
 
@@ -85,7 +96,7 @@ class Option:
     @property
     def left_out(self) -> str:
         """What holds when it is left out, in words; empty for a switch that is off."""
-        return self.unset or ("" if self.default is None or self.takes == "switch" else str(self.default))
+        return self.unset or ("" if self.default in (None, 0) or self.takes == "switch" else str(self.default))
 
     @property
     def parameter(self) -> inspect.Parameter:
@@ -101,7 +112,7 @@ class Option:
         import textwrap
 
         text = f"{self.help}. {self.details}".strip()
-        text += f" ``False``: {self.off_help}." if self.off else ""
+        text += f" ``False``: {self.off_help}." if self.off_help else ""
         if self.setting and self.keyword_default is None:
             text += f" Left out, the setting ``{self.setting}`` decides"
             text += f", else {self.left_out}." if self.left_out else "."
@@ -137,6 +148,18 @@ def by_name(operation: str) -> Callable[[F], F]:
         return function
 
     return named
+
+
+def filled(operation: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Every option of an operation: as it was given, else its default.
+
+    Raises
+    ------
+    TypeError
+        Something that was given is not an option of the operation.
+    """
+    refuse_others(operation, given)
+    return {name: given.get(name, option.keyword_default) for name, option in of(operation).items()}
 
 
 def refuse_others(operation: str, given: Mapping[str, Any]) -> None:

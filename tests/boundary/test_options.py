@@ -21,12 +21,15 @@ ENOUGH = {
     "stragglers": {"inputs": [{"path": "/nowhere"}]},
     "validate": {"inputs": [{"path": "/nowhere"}]},
     "solve": {"files": ["/nowhere"]},
+    "diff": {"a": ["/nowhere"], "b": ["/nowhere"]},
 }
+ASKS = {"assert": "diff"}  # commands that ask for an operation of another name
 
 
 @pytest.mark.parametrize(("operation", "option"), OPTIONS)
 def test_the_core_knows_the_option(operation, option):
-    wrong = 1 if option.takes not in ("whole", "seconds", "size") else []
+    operation = ASKS.get(operation, operation)
+    wrong = 1 if option.takes not in ("whole", "number", "seconds", "size", "allowed") else []
     with pytest.raises(prlx.PrlxError, match=rf"^{option.name}\b| is not a size ") as caught:
         _core.run(operation, {**ENOUGH[operation], option.name: wrong})
     assert "unknown field" not in str(caught.value)
