@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from ._nccl_flight import FlightRecorder, read_flight_recorder
     from ._nccl_merge import MergedNccl, merge_nccl
     from ._open import open
+    from ._option_types import Checks, ClockOptions, Machine, Output, RecordOptions
     from ._origin import Origin
     from ._plan import Plan
     from ._probe import Probing, probe_clocks
@@ -75,6 +76,8 @@ __all__ = [
     "Anomaly",
     "ArrayMemoryError",
     "CancelledError",
+    "Checks",
+    "ClockOptions",
     "Clocks",
     "CollectedNccl",
     "CombinedTrace",
@@ -97,6 +100,7 @@ __all__ = [
     "LimitError",
     "Located",
     "Looked",
+    "Machine",
     "MergedNccl",
     "Missing",
     "NcclComparison",
@@ -105,10 +109,12 @@ __all__ = [
     "NotAlignedWarning",
     "Offsets",
     "Origin",
+    "Output",
     "PartialResultError",
     "Plan",
     "PrlxError",
     "Probing",
+    "RecordOptions",
     "Recording",
     "SelftestNccl",
     "SelftestSimulator",
@@ -167,6 +173,8 @@ _DOORS = ("jax", "torch")
 _LAZY = {
     "AlignmentComparison": "_combine_compare",
     "Anomaly": "_training",
+    "Checks": "_option_types",
+    "ClockOptions": "_option_types",
     "Clocks": "_clocks",
     "CollectedNccl": "_nccl_files",
     "CombinedTrace": "_combine",
@@ -180,6 +188,7 @@ _LAZY = {
     "KernelTrace": "_kernel_trace",
     "Located": "_locate",
     "Looked": "_verdict",
+    "Machine": "_option_types",
     "Missing": "_verdict",
     "NcclComparison": "_nccl_compare",
     "NcclDiagnosis": "_nccl",
@@ -187,8 +196,10 @@ _LAZY = {
     "MergedNccl": "_nccl_merge",
     "Offsets": "_solve",
     "Origin": "_origin",
+    "Output": "_option_types",
     "Plan": "_plan",
     "Probing": "_probe",
+    "RecordOptions": "_option_types",
     "Recording": "_simulator",
     "SelftestNccl": "_nccl_files",
     "SelftestSimulator": "_simulate_selftest",

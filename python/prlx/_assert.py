@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ._compare import Recordings
     from ._diff import Comparison
-    from ._option_types import AssertOptions
+    from ._option_types import AssertKeywords
     from ._request import Path as AnyPath
 
 _CLUSTERS = 3  # of the message of a failure, which is to be read in ten seconds
@@ -32,7 +32,7 @@ def assert_same(
     b: Recordings,
     *,
     strict: bool = False,
-    **options: Unpack[AssertOptions],
+    **options: Unpack[AssertKeywords],
 ) -> Comparison:
     """Raise ``AssertionError`` with a readable report unless two recordings, or two sessions, are the same.
 

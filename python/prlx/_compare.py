@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ._filters import Sites, Warps
     from ._kernel_trace import KernelTrace
-    from ._option_types import DiffOptions
+    from ._option_types import DiffKeywords
     from ._progress import Progress
     from ._request import Path as AnyPath
     from ._rerun import Recorder
@@ -48,7 +48,7 @@ def diff_traces(
     lookahead: int = LOOKAHEAD,
     on_inconclusive: Recorder | None = None,
     progress: Progress = "auto",
-    **options: Unpack[DiffOptions],
+    **options: Unpack[DiffKeywords],
 ) -> Diff:
     """Find where two recordings of a kernel, or two sessions of recordings, first differ.
 
@@ -118,7 +118,7 @@ def request(
     clusters: int | None = None,
     outputs: Sequence[Mapping[str, str]] = (),
     overwrite: bool = False,
-    **options: Unpack[DiffOptions],
+    **options: Unpack[DiffKeywords],
 ) -> dict[str, Any]:
     """The request of the operation ``diff``, and of ``session_diff``: what functions and commands that compare ask for.
 

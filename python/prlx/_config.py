@@ -124,7 +124,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("diff.max-shown", "whole", 10, "clusters that are shown"),
     Setting("diff.strict", "switch", False, "exit 5 when losses limit the verdict, or too little was recorded"),
     *_of("diff"),
-    Setting("simulate.sources", "switch", True, "recordings hold the text of their kernel"),
+    *_of("simulate"),
     Setting("flamegraph.format", "choice", "chrome", "the layout of the tracks", TRACKS),
     Setting("convert.to", "choice", "v2", "the format that is written", RECORDINGS),
 )

@@ -120,6 +120,24 @@ class Options:
         return replace(self, **limits)
 
 
+_KEYWORDS = (
+    "seed", "stop", "nan", "races", "global_races", "warp_races", "views", "convergence", "counts", "max_findings",
+    "max_instructions", "touched", "max_stops", "workers", "memory_limit",
+)  # fmt: skip
+
+
+def with_keywords(given: Mapping[str, Any], *, on_stop: Callable[[Stop], object] | None, progress: Progress) -> Options:
+    """The options that keyword arguments of ``enable`` ask for."""
+    empty, breaks = given["empty"] or (), given["breaks"] or ()
+    return Options(
+        empty_somewhere=empty if isinstance(empty, str) else tuple(empty),
+        breaks=(breaks,) if isinstance(breaks, str) else tuple(breaks),
+        on_stop=on_stop,
+        progress=progress,
+        **{name: given[name] for name in _KEYWORDS},
+    ).checked()
+
+
 def with_changes(options: Options, changes: Mapping[str, Any]) -> Options:
     """Options with some of them changed by name.
 

@@ -32,7 +32,7 @@ def from_setting(key: str, help: str = "", *, name: str = "", off: str = "", met
 def of(operation: str, *names: str) -> tuple[Option, ...]:
     """The flags of an operation, from the table of options: all of them, or those of some names."""
     options = _options.of(operation)
-    return tuple(_flag(options[name]) for name in names or options)
+    return tuple(_flag(options[name]) for name in names or options if not options[name].flagless)
 
 
 # How a flag takes what Python takes as a number, a name or several.

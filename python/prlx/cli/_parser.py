@@ -208,6 +208,7 @@ def given(values: argparse.Namespace, call: Callable[..., object]) -> dict[str, 
 
     parameters = inspect.signature(call).parameters.values()
     names = {each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
+    names |= getattr(call, "accepts", frozenset())
     return {name: value for name, value in vars(values).items() if name in names and value is not None}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._errors import UsageError
+from . import _options as options
 from . import simulate
 from ._command import Command, Option, Positional
 
@@ -51,7 +52,9 @@ COMMAND = Command(
     ),
     options=(
         Option(("--device",), "where kernels run; auto", choices=_DEVICES),
-        *simulate.SIMULATING,
+        *options.of("pytorch"),
+        Option(("--map-cuda",), "refused: leave models and tensors on the CPU", takes="switch", brief=True),
+        *simulate.OF_COMMANDS,
     ),
     notes=(
         "exit code 1: a check found something, 5: not all was checked. A script that fails has its own.",
