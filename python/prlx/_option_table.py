@@ -230,6 +230,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "metavar": "N",
                 "unset": "all CPUs",
                 "setting": "workers",
+                "rare": True,
             },
             {
                 "name": "memory_limit",
@@ -482,6 +483,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "takes": "whole",
                 "help": "Rows in the table of the worst collectives",
                 "metavar": "N",
+                "also": "-n",
                 "setting": "validate.limit",
                 "default": 10,
             },
@@ -536,6 +538,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "help": "Single latenesses that the document lists",
                 "details": "They are the most expensive ones.",
                 "metavar": "N",
+                "also": "-n",
                 "unset": "20",
                 "rare": True,
             },

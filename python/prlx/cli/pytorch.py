@@ -40,6 +40,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
 COMMAND = Command(
     name="pytorch",
     run=run,
+    comparing=("run",),
     examples=(
         ("prlx pytorch run train.py --steps 1", "what torch.compile makes, checked"),
         ("prlx pytorch run --record before/ train.py", "recorded, for prlx diff before/ after/"),

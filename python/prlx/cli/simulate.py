@@ -340,20 +340,19 @@ SIMULATED, RECORDING = _flags("simulate")
 # What no function in Python takes.
 OF_COMMANDS = (
     Option(("--html",), "write a page: source, findings, which block touched what", takes="path", metavar="FILE"),
-    Option(
-        ("--compare",), "run the version BEFORE first, and compare lines and results", takes="path", metavar="BEFORE"
-    ),
+    Option(("--compare",), "as prlx simulate compare BEFORE SCRIPT", takes="path", metavar="BEFORE", brief=True),
     options.JSON,
 )
 SIMULATING = (*SIMULATED, *OF_COMMANDS)
 COMMAND = Command(
     name="simulate",
     run=run,
+    comparing=(),
     examples=(
         ("prlx simulate train.py --steps 1", "its kernels, compiled and checked, without a GPU"),
         ("prlx simulate --map-cuda model.py", 'torch code that says device="cuda"'),
         ("prlx simulate --record before/ train.py", "recorded, for prlx diff before/ after/"),
-        ("prlx simulate --compare before.py after.py", "two versions of a kernel, line by line"),
+        ("prlx simulate compare before.py after.py", "two versions of a kernel, line by line"),
         ("prlx simulate -- ./a.out", "a CUDA program of nvcc -cudart shared or clang"),
         ("prlx simulate -- python train.py", "any program: it finds a CUDA driver of ours"),
         ("prlx simulate --selftest", "does a GPU do the same? one file to send"),
