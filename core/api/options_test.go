@@ -70,6 +70,10 @@ var optionGroups = []struct{ key, class, sentence, example string }{
 	{"record", "RecordOptions", "What recordings of kernels hold.", ">>> prlx.RecordOptions(mode=\"values\", outputs=\"64MB\").mode\n    'values'"},
 	{"machine", "Machine", "How the simulator runs launches.", ">>> prlx.Machine(seed=7).seed\n    7"},
 	{"clocks", "ClockOptions", "What relates the clocks of traces, and how.", ">>> prlx.ClockOptions(method=\"collectives\").method\n    'collectives'"},
+	{"rules", "Rules", "What counts as a difference.", ">>> prlx.Rules(values=True, tolerance=1e-5).tolerance\n    1e-05"},
+	{"noise", "Noise", "What runs that should be equal differ in, and what was accepted.", ">>> prlx.Noise(baseline=[\"a2.prlx\"]).baseline\n    ['a2.prlx']"},
+	{"only", "Selection", "Which part of recordings is compared and listed.", ">>> prlx.Selection(warps=\"0-10\", limit=5).limit\n    5"},
+	{"code", "Sources", "Where the names and lines of sites come from.", ">>> prlx.Sources(source_roots=\"src\").source_roots\n    'src'"},
 	{"output", "Output", "What is written, and where to.", ">>> prlx.Output(path=\"run\", overwrite=True).path\n    'run'"},
 }
 

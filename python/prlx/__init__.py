@@ -48,7 +48,17 @@ if TYPE_CHECKING:
     from ._nccl_flight import FlightRecorder, read_flight_recorder
     from ._nccl_merge import MergedNccl, merge_nccl
     from ._open import open
-    from ._option_types import Checks, ClockOptions, Machine, Output, RecordOptions
+    from ._option_types import (
+        Checks,
+        ClockOptions,
+        Machine,
+        Noise,
+        Output,
+        RecordOptions,
+        Rules,
+        Selection,
+        Sources,
+    )
     from ._origin import Origin
     from ._plan import Plan
     from ._probe import Probing, probe_clocks
@@ -106,6 +116,7 @@ __all__ = [
     "NcclComparison",
     "NcclDiagnosis",
     "NcclReport",
+    "Noise",
     "NotAlignedWarning",
     "Offsets",
     "Origin",
@@ -116,12 +127,15 @@ __all__ = [
     "Probing",
     "RecordOptions",
     "Recording",
+    "Rules",
+    "Selection",
     "SelftestNccl",
     "SelftestSimulator",
     "Session",
     "SessionDiff",
     "Simulation",
     "SimulationError",
+    "Sources",
     "Stop",
     "StopValue",
     "Stragglers",
@@ -194,6 +208,7 @@ _LAZY = {
     "NcclDiagnosis": "_nccl",
     "NcclReport": "_nccl",
     "MergedNccl": "_nccl_merge",
+    "Noise": "_option_types",
     "Offsets": "_solve",
     "Origin": "_origin",
     "Output": "_option_types",
@@ -201,11 +216,14 @@ _LAZY = {
     "Probing": "_probe",
     "RecordOptions": "_option_types",
     "Recording": "_simulator",
+    "Rules": "_option_types",
+    "Selection": "_option_types",
     "SelftestNccl": "_nccl_files",
     "SelftestSimulator": "_simulate_selftest",
     "Session": "_session",
     "SessionDiff": "_session_diff",
     "Simulation": "_simulation",
+    "Sources": "_option_types",
     "Stop": "_stops",
     "StopValue": "_stops",
     "Stragglers": "_stragglers",

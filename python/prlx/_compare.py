@@ -36,7 +36,6 @@ Tolerance: TypeAlias = str | float | Mapping[str, float | str]
 KINDS = ("Branch", "ActiveMask", "Value", "Path", "ExtraEvents", "Output", "Store", "Finding")
 LOOKAHEAD = 32
 LISTED = 10_000  # divergences in a document that is printed or reported, unless more are asked for
-_LISTED_HERE = 100  # in one that has the tables beside it
 _CLUSTERS_HERE = 100
 
 
@@ -98,11 +97,10 @@ def diff_traces(
             "lookahead has no effect: alignment is minimal over the whole warp (prlx diff --compat takes --lookahead)"
         )
         warnings.warn(text, stacklevel=2)
-    _options.refuse_others("diff", options)
+    given = _options.filled("diff", options)
     if isinstance(a, (str, os.PathLike)) and isinstance(b, (str, os.PathLike)) and are_tapes(a):
         return cast("Diff", diff_tapes(a, b, progress=progress))  # no type says what a path holds
-    listed = options.get("limit", _LISTED_HERE)
-    asked = request(a, b, clusters=_CLUSTERS_HERE if listed else 0, **options)
+    asked = request(a, b, clusters=_CLUSTERS_HERE if given["limit"] else 0, **given)
     if on_inconclusive is not None:
         from ._rerun import run_again
 

@@ -662,6 +662,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "name": "values",
                 "takes": "switch",
                 "help": "Compare values, too; bit for bit without a tolerance",
+                "group": "rules",
                 "default": False,
             },
             {
@@ -670,12 +671,14 @@ TABLE: dict[str, dict[str, Any]] = {
                 "help": "How far values may be apart: rel=1e-5, f16:ulp=4",
                 "details": "Implies `--values`. In Python also a number, which is relative, or a mapping of types to either.",
                 "metavar": "SPEC",
+                "group": "rules",
             },
             {
                 "name": "nan",
                 "takes": "text",
                 "help": "How NaN compares",
                 "details": "Implies `--values`.",
+                "group": "rules",
                 "choices": ("equal", "bits", "never"),
                 "rare": True,
             },
@@ -685,6 +688,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "help": "Sites that do not count: file:line, func:NAME, kind:NAME",
                 "details": "Also a file or the id of a site, with `*` and `?`. May be repeated.",
                 "metavar": "PATTERN",
+                "group": "rules",
             },
             {
                 "name": "baseline",
@@ -692,12 +696,14 @@ TABLE: dict[str, dict[str, Any]] = {
                 "help": "More runs equal to A: what differs among them is noise",
                 "details": "See noise.",
                 "metavar": "FILE",
+                "group": "noise",
             },
             {
                 "name": "baseline_b",
                 "takes": "recordings",
                 "help": "More runs equal to B",
                 "metavar": "FILE",
+                "group": "noise",
                 "rare": True,
             },
             {
@@ -713,6 +719,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "takes": "warps",
                 "help": "Compare only these warps: 0-10,15",
                 "metavar": "LIST",
+                "group": "only",
             },
             {
                 "name": "kinds",
@@ -721,6 +728,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "details": "The others are ActiveMask, Path, ExtraEvents, Output, Store and Finding.",
                 "metavar": "LIST",
                 "also": "--filter-kind",
+                "group": "only",
             },
             {
                 "name": "sites",
@@ -728,6 +736,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "help": "Report only these sites: ids, or file:line",
                 "metavar": "LIST",
                 "also": "--filter-sites",
+                "group": "only",
             },
             {
                 "name": "site_map",
@@ -737,6 +746,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "metavar": "FILE",
                 "also": "--map",
                 "unset": "one found nearby",
+                "group": "code",
             },
             {
                 "name": "site_map_b",
@@ -744,6 +754,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "help": "Site map of B, where it was built apart",
                 "metavar": "FILE",
                 "also": "--remap-b",
+                "group": "code",
                 "rare": True,
             },
             {
@@ -753,6 +764,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "details": "In Python also a mapping of kinds to numbers, where `*` is every other kind together, 0 when left out.",
                 "metavar": "N",
                 "also": "--max-allowed-divergences",
+                "group": "rules",
                 "default": 0,
                 "rare": True,
             },
@@ -764,6 +776,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "metavar": "LIST",
                 "unset": "control-flow,outputs",
                 "setting": "diff.require",
+                "group": "rules",
             },
             {
                 "name": "verify",
@@ -780,6 +793,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "help": "Differences that are accepted for a while",
                 "details": "A file of them.",
                 "metavar": "FILE",
+                "group": "noise",
                 "rare": True,
             },
             {
@@ -790,6 +804,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "metavar": "N",
                 "also": "-l",
                 "unset": "100 beside tables in Python, else 10000",
+                "group": "only",
                 "default": 100,
                 "rare": True,
             },
@@ -799,6 +814,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "help": "Directories in which sources are looked for",
                 "metavar": "DIR",
                 "also": "--source-root",
+                "group": "code",
                 "rare": True,
             },
             {
@@ -807,12 +823,14 @@ TABLE: dict[str, dict[str, Any]] = {
                 "help": "Files whose lines come after those that call them: globs or folders",
                 "details": "They are added to Triton's language and Inductor's runtime; `none` alone names the innermost line, also in a library. May be repeated.",
                 "metavar": "PATTERN",
+                "group": "code",
                 "rare": True,
             },
             {
                 "name": "ignore_active_mask",
                 "takes": "switch",
                 "help": "Differences of active lanes alone do not count",
+                "group": "rules",
                 "default": False,
                 "rare": True,
             },
@@ -820,6 +838,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "name": "strict_order",
                 "takes": "switch",
                 "help": "Another order of divergent paths differs, too",
+                "group": "rules",
                 "default": False,
                 "rare": True,
             },
@@ -828,6 +847,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "takes": "switch",
                 "help": "Show operands of unknown type as floats",
                 "also": "--float",
+                "group": "rules",
                 "default": False,
                 "rare": True,
             },
@@ -835,6 +855,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "name": "force",
                 "takes": "switch",
                 "help": "Compare different kernels, too",
+                "group": "rules",
                 "default": False,
                 "rare": True,
             },
@@ -843,6 +864,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "takes": "switch",
                 "help": "Compare recordings of different machines by thread",
                 "details": "Warps of 32 lanes compare with warps of 64.",
+                "group": "rules",
                 "default": False,
                 "rare": True,
             },
@@ -875,6 +897,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "name": "values",
                 "takes": "switch",
                 "help": "Compare values, too; bit for bit without a tolerance",
+                "group": "rules",
                 "default": False,
             },
             {
@@ -883,12 +906,14 @@ TABLE: dict[str, dict[str, Any]] = {
                 "help": "How far values may be apart: rel=1e-5, f16:ulp=4",
                 "details": "Implies `--values`. In Python also a number, which is relative, or a mapping of types to either.",
                 "metavar": "SPEC",
+                "group": "rules",
             },
             {
                 "name": "nan",
                 "takes": "text",
                 "help": "How NaN compares",
                 "details": "Implies `--values`.",
+                "group": "rules",
                 "choices": ("equal", "bits", "never"),
                 "rare": True,
             },
@@ -898,6 +923,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "help": "Sites that do not count: file:line, func:NAME, kind:NAME",
                 "details": "Also a file or the id of a site, with `*` and `?`. May be repeated.",
                 "metavar": "PATTERN",
+                "group": "rules",
             },
             {
                 "name": "baseline",
@@ -905,12 +931,14 @@ TABLE: dict[str, dict[str, Any]] = {
                 "help": "More runs equal to A: what differs among them is noise",
                 "details": "See noise.",
                 "metavar": "FILE",
+                "group": "noise",
             },
             {
                 "name": "baseline_b",
                 "takes": "recordings",
                 "help": "More runs equal to B",
                 "metavar": "FILE",
+                "group": "noise",
                 "rare": True,
             },
             {
@@ -928,6 +956,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "takes": "warps",
                 "help": "Compare only these warps: 0-10,15",
                 "metavar": "LIST",
+                "group": "only",
                 "rare": True,
             },
             {
@@ -937,6 +966,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "details": "The others are ActiveMask, Path, ExtraEvents, Output, Store and Finding.",
                 "metavar": "LIST",
                 "also": "--filter-kind",
+                "group": "only",
                 "rare": True,
             },
             {
@@ -945,6 +975,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "help": "Report only these sites: ids, or file:line",
                 "metavar": "LIST",
                 "also": "--filter-sites",
+                "group": "only",
                 "rare": True,
             },
             {
@@ -955,6 +986,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "metavar": "FILE",
                 "also": "--map",
                 "unset": "one found nearby",
+                "group": "code",
                 "rare": True,
             },
             {
@@ -963,6 +995,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "help": "Site map of B, where it was built apart",
                 "metavar": "FILE",
                 "also": "--remap-b",
+                "group": "code",
                 "rare": True,
             },
             {
@@ -972,6 +1005,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "details": "In Python also a mapping of kinds to numbers, where `*` is every other kind together, 0 when left out.",
                 "metavar": "N",
                 "also": "--max-allowed-divergences",
+                "group": "rules",
                 "default": 0,
             },
             {
@@ -982,6 +1016,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "metavar": "LIST",
                 "unset": "control-flow,outputs",
                 "setting": "diff.require",
+                "group": "rules",
             },
             {
                 "name": "verify",
@@ -998,6 +1033,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "help": "Differences that are accepted for a while",
                 "details": "A file of them.",
                 "metavar": "FILE",
+                "group": "noise",
             },
             {
                 "name": "source_roots",
@@ -1005,6 +1041,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "help": "Directories in which sources are looked for",
                 "metavar": "DIR",
                 "also": "--source-root",
+                "group": "code",
                 "rare": True,
             },
             {
@@ -1013,18 +1050,21 @@ TABLE: dict[str, dict[str, Any]] = {
                 "help": "Files whose lines come after those that call them: globs or folders",
                 "details": "They are added to Triton's language and Inductor's runtime; `none` alone names the innermost line, also in a library. May be repeated.",
                 "metavar": "PATTERN",
+                "group": "code",
                 "rare": True,
             },
             {
                 "name": "ignore_active_mask",
                 "takes": "switch",
                 "help": "Differences of active lanes alone do not count",
+                "group": "rules",
                 "default": False,
             },
             {
                 "name": "strict_order",
                 "takes": "switch",
                 "help": "Another order of divergent paths differs, too",
+                "group": "rules",
                 "default": False,
                 "rare": True,
             },
@@ -1032,6 +1072,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "name": "force",
                 "takes": "switch",
                 "help": "Compare different kernels, too",
+                "group": "rules",
                 "default": False,
                 "rare": True,
             },
@@ -1040,6 +1081,7 @@ TABLE: dict[str, dict[str, Any]] = {
                 "takes": "switch",
                 "help": "Compare recordings of different machines by thread",
                 "details": "Warps of 32 lanes compare with warps of 64.",
+                "group": "rules",
                 "default": False,
                 "rare": True,
             },

@@ -199,6 +199,132 @@ class ClockOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What counts as a difference.
+
+    Attributes
+    ----------
+    values
+        Compare values, too; bit for bit without a tolerance.
+    tolerance
+        How far values may be apart: rel=1e-5, f16:ulp=4.
+    nan
+        How NaN compares.
+    ignore
+        Sites that do not count: file:line, func:NAME, kind:NAME.
+    max_divergences
+        Divergences that may count; KIND=N for one kind.
+    require
+        What must agree: control-flow,outputs,values.
+    ignore_active_mask
+        Differences of active lanes alone do not count.
+    strict_order
+        Another order of divergent paths differs, too.
+    floats
+        Show operands of unknown type as floats.
+    force
+        Compare different kernels, too.
+    cross_gpu
+        Compare recordings of different machines by thread.
+
+    Examples
+    --------
+    >>> prlx.Rules(values=True, tolerance=1e-5).tolerance
+    1e-05
+    """
+
+    values: bool = False
+    tolerance: Tolerance | None = None
+    nan: str | None = None
+    ignore: str | Iterable[str] | None = None
+    max_divergences: int | Mapping[str, int] = 0
+    require: str | Iterable[str] | None = None
+    ignore_active_mask: bool = False
+    strict_order: bool = False
+    floats: bool = False
+    force: bool = False
+    cross_gpu: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """What runs that should be equal differ in, and what was accepted.
+
+    Attributes
+    ----------
+    baseline
+        More runs equal to A: what differs among them is noise.
+    baseline_b
+        More runs equal to B.
+    accepted
+        Differences that are accepted for a while.
+
+    Examples
+    --------
+    >>> prlx.Noise(baseline=["a2.prlx"]).baseline
+    ['a2.prlx']
+    """
+
+    baseline: Recordings | None = None
+    baseline_b: Recordings | None = None
+    accepted: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which part of recordings is compared and listed.
+
+    Attributes
+    ----------
+    warps
+        Compare only these warps: 0-10,15.
+    kinds
+        Report only these kinds of divergences: Branch,Value.
+    sites
+        Report only these sites: ids, or file:line.
+    limit
+        Divergences that documents and reports list, 0 for all.
+
+    Examples
+    --------
+    >>> prlx.Selection(warps="0-10", limit=5).limit
+    5
+    """
+
+    warps: Warps | None = None
+    kinds: str | Iterable[str] | None = None
+    sites: Sites | None = None
+    limit: int = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources:
+    """Where the names and lines of sites come from.
+
+    Attributes
+    ----------
+    site_map
+        Site map of v1 recordings.
+    site_map_b
+        Site map of B, where it was built apart.
+    source_roots
+        Directories in which sources are looked for.
+    libraries
+        Files whose lines come after those that call them: globs or folders.
+
+    Examples
+    --------
+    >>> prlx.Sources(source_roots="src").source_roots
+    'src'
+    """
+
+    site_map: Path | None = None
+    site_map_b: Path | None = None
+    source_roots: Path | Iterable[Path] | None = None
+    libraries: str | Iterable[str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Output:
     """What is written, and where to.
 
@@ -341,6 +467,10 @@ class SolveKeywords(TypedDict, total=False):
 class DiffKeywords(TypedDict, total=False):
     """What ``diff_traces`` takes by name."""
 
+    rules: Rules | None
+    noise: Noise | None
+    only: Selection | None
+    code: Sources | None
     values: bool
     tolerance: Tolerance | None
     nan: str | None
@@ -372,6 +502,10 @@ class DiffKeywords(TypedDict, total=False):
 class AssertKeywords(TypedDict, total=False):
     """What ``assert_same`` takes by name."""
 
+    rules: Rules | None
+    noise: Noise | None
+    only: Selection | None
+    code: Sources | None
     values: bool
     tolerance: Tolerance | None
     nan: str | None

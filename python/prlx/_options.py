@@ -17,13 +17,27 @@ from typing import Any, Literal, TypeVar
 
 from ._errors import in_python
 from ._option_table import TABLE
-from ._option_types import Checks, ClockOptions, Machine, Output, RecordOptions
+from ._option_types import (
+    Checks,
+    ClockOptions,
+    Machine,
+    Noise,
+    Output,
+    RecordOptions,
+    Rules,
+    Selection,
+    Sources,
+)  # fmt: skip
 
 GROUPS: Mapping[str, type] = {
     "checks": Checks,
     "record": RecordOptions,
     "machine": Machine,
     "clocks": ClockOptions,
+    "rules": Rules,
+    "noise": Noise,
+    "only": Selection,
+    "code": Sources,
     "output": Output,
 }
 
