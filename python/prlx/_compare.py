@@ -136,16 +136,15 @@ def request(
     if limit is not None and limit < 0:
         raise UsageError(f"limit is {limit}, expected 0 or more, or None for all")
     defaults = _config.load()
-    plain = ("ignore_active_mask", "force", "cross_gpu", "strict_order", "floats", "explain")
     return {
+        **given,  # what the core takes as it is
         "a": recordings(a),
         "b": recordings(b),
         "baseline": recordings(given["baseline"] or ()),
         "baseline_b": recordings(given["baseline_b"] or ()),
-        **_request.site_maps(given["site_map"], given["site_map_b"]),
+        **_request.site_maps(given.pop("site_map"), given.pop("site_map_b")),
         **comparing(given["values"], given["tolerance"], given["nan"], given["ignore"]),
         **filters(given["warps"], given["kinds"], given["sites"]),
-        **{name: given[name] for name in plain},
         "accepted": _request.absolute_or_none(given["accepted"]),
         "require": required(given["require"], defaults),
         "today": today(),

@@ -120,10 +120,9 @@ class Options:
         return replace(self, **limits)
 
 
-_KEYWORDS = (
-    "seed", "stop", "nan", "races", "global_races", "warp_races", "views", "convergence", "counts", "max_findings",
-    "max_instructions", "touched", "max_stops", "workers", "memory_limit",
-)  # fmt: skip
+# Options that a request has under their names, and those that stand in its description of what is watched.
+_WATCHED = frozenset({"touched", "max_stops"})
+_ASKED = frozenset(Options.__dataclass_fields__) - {"empty", "empty_somewhere", "breaks", "on_stop", "progress"}
 
 
 def with_keywords(given: Mapping[str, Any], *, on_stop: Callable[[Stop], object] | None, progress: Progress) -> Options:
@@ -134,7 +133,7 @@ def with_keywords(given: Mapping[str, Any], *, on_stop: Callable[[Stop], object]
         breaks=(breaks,) if isinstance(breaks, str) else tuple(breaks),
         on_stop=on_stop,
         progress=progress,
-        **{name: given[name] for name in _KEYWORDS},
+        **{name: value for name, value in given.items() if name in _ASKED},
     ).checked()
 
 
@@ -215,21 +214,8 @@ def execute(
             for i, piece in enumerate(pieces)
         ],
         "table": table,
-        "seed": options.seed,
-        "stop": options.stop,
-        "nan": options.nan,
-        "races": options.races,
-        "global_races": options.global_races,
-        "warp_races": options.warp_races,
-        "views": options.views,
+        **{name: getattr(options, name) for name in _ASKED - _WATCHED},
         "freed": freed,
-        "convergence": options.convergence,
-        "counts": options.counts,
-        "max_findings": options.max_findings,
-        "max_instructions": options.max_instructions,
-        "heap": options.heap,
-        "workers": options.workers,
-        "memory_limit": options.memory_limit,
         "record": None if record is None else _with_arena(_with_texts(record, launch), pieces, launch),
         "origin": launch.origin,
         "watch": _watched(options, pieces),
