@@ -21,47 +21,75 @@ import (
 
 // compareArgs are the fields of a request that say how recordings compare; diff and session_diff share them.
 type compareArgs struct {
+	// Compare values, too; bit for bit without a tolerance.
+	Values bool `json:"values" takes:"switch" only:"diff assert" group:"rules"`
+	// How far values may be apart: rel=1e-5, f16:ulp=4. Implies `--values`. In Python also a number, which is relative, or a mapping
+	// of types to either.
+	Tolerance string `json:"tolerance" takes:"tolerance" metavar:"SPEC" only:"diff assert" group:"rules"`
+	// How NaN compares. Implies `--values`.
+	NaN string `json:"nan" takes:"text" choices:"equal bits never" rare:"yes" only:"diff assert" group:"rules"`
+	// Sites that do not count: file:line, func:NAME, kind:NAME. Also a file or the id of a site, with `*` and `?`. May be repeated.
+	Ignore []string `json:"ignore" takes:"names" metavar:"PATTERN" only:"diff assert" group:"rules"`
+	// More runs equal to A: what differs among them is noise. See [noise](concepts/noise.md).
+	Baseline []string `json:"baseline" takes:"recordings" only:"diff assert" group:"noise"`
+	// More runs equal to B.
+	BaselineB []string `json:"baseline_b" takes:"recordings" rare:"yes" only:"diff assert" group:"noise"`
+	// Say why: the evidence, and what kind of cause it is. It names the statement to look at where the code was recorded.
+	Explain bool `json:"explain" takes:"switch" also:"--classify" assert.also:"" assert.default:"true" assert.off:"--no-explain: do not say why" assert.rare:"yes" only:"diff assert"`
+	// Compare only these warps: 0-10,15.
+	Warps string `json:"warps" takes:"warps" metavar:"LIST" assert.rare:"yes" only:"diff assert" group:"only"`
+	// Report only these kinds of divergences: Branch,Value. The others are ActiveMask, Path, ExtraEvents, Output, Store and Finding.
+	Kinds []string `json:"kinds" takes:"list" metavar:"LIST" also:"--filter-kind" assert.rare:"yes" only:"diff assert" group:"only"`
+	// Report only these sites: ids, or file:line.
+	Sites []string `json:"sites" takes:"sites" metavar:"LIST" also:"--filter-sites" assert.rare:"yes" only:"diff assert" group:"only"`
 	siteMapArgs
-	SiteMapB         string       `json:"site_map_b"` // of B, where it was built apart
-	Values           bool         `json:"values"`
-	Tolerance        string       `json:"tolerance"`
-	NaN              string       `json:"nan"` // "equal", "bits" or "never"
-	Ignore           []string     `json:"ignore"`
-	IgnoreActiveMask bool         `json:"ignore_active_mask"`
-	Force            bool         `json:"force"`
-	CrossGPU         bool         `json:"cross_gpu"`
-	StrictOrder      bool         `json:"strict_order"` // another order of paths is a difference, too
-	Warps            string       `json:"warps"`
-	Kinds            []string     `json:"kinds"` // of divergences
-	Sites            []string     `json:"sites"`
-	Floats           bool         `json:"floats"` // operands of unknown type are floats
-	MaxDivergences   diff.Allowed `json:"max_divergences"`
-	Limit            *int64       `json:"limit"`    // divergences that the document lists; 0: all, absent: as package diff has it
-	Clusters         *int64       `json:"clusters"` // that the document lists; 0: all, absent: as package diff has it
-	Accepted         string       `json:"accepted"`
-	Today            string       `json:"today"`
-	SourceRoots      []string     `json:"source_roots"`
-	Libraries        []string     `json:"libraries"` // files whose lines come after those that call them, besides those that are known
-	Explain          bool         `json:"explain"`
-	Require          []string     `json:"require"` // what must agree: "control-flow", "outputs", "values"
-	Outputs          []outputArg  `json:"outputs"`
-	Overwrite        bool         `json:"overwrite"`
-	Verify           bool         `json:"verify"` // read everything
-	Tested           *diff.Tested `json:"tested"` // what came of running texts between those of A and B
-	Root             string       `json:"root"`   // the directory as seen from which reports name sources
+	// Site map of B, where it was built apart.
+	SiteMapB string `json:"site_map_b" takes:"path" also:"--remap-b" rare:"yes" only:"diff assert" group:"code"`
+	// Divergences that may count; KIND=N for one kind. In Python also a mapping of kinds to numbers, where `*` is every other kind
+	// together, 0 when left out.
+	MaxDivergences diff.Allowed `json:"max_divergences" takes:"allowed" metavar:"N" also:"--max-allowed-divergences" default:"0" diff.rare:"yes" only:"diff assert" group:"rules"`
+	// What must agree: control-flow,outputs,values. The last implies `--values`.
+	Require []string `json:"require" takes:"list" metavar:"LIST" setting:"diff.require" unset:"control-flow,outputs" only:"diff assert" group:"rules"`
+	// Read all of both recordings, to notice damage. Otherwise equal digests tell that warps are equal.
+	Verify bool `json:"verify" takes:"switch" off:"--no-verify" unset:"where CI is set in the environment" assert.unset:"" assert.default:"true" rare:"yes" only:"diff assert"`
+	// Differences that are accepted for a while. A file of [them](formats/accepted.md).
+	Accepted string `json:"accepted" takes:"path" diff.rare:"yes" only:"diff assert" group:"noise"`
+	// Divergences that documents and reports list, 0 for all. Counts and tables are of all.
+	Limit *int64 `json:"limit" takes:"number" also:"-l" default:"100" unset:"100 beside tables in Python, else 10000" rare:"yes" only:"diff" group:"only"`
+	// Directories in which sources are looked for.
+	SourceRoots []string `json:"source_roots" takes:"paths" metavar:"DIR" also:"--source-root" rare:"yes" only:"diff assert" group:"code"`
+	// Files whose lines come after those that call them: globs or folders. They are added to Triton's language and Inductor's runtime;
+	// `none` alone names the innermost line, also in a
+	// library. May be repeated.
+	Libraries []string `json:"libraries" takes:"names" metavar:"PATTERN" rare:"yes" only:"diff assert" group:"code"`
+	// Differences of active lanes alone do not count.
+	IgnoreActiveMask bool `json:"ignore_active_mask" takes:"switch" diff.rare:"yes" only:"diff assert" group:"rules"`
+	// Another order of divergent paths differs, too.
+	StrictOrder bool `json:"strict_order" takes:"switch" rare:"yes" only:"diff assert" group:"rules"`
+	// Show operands of unknown type as floats.
+	Floats bool `json:"floats" takes:"switch" also:"--float" rare:"yes" only:"diff" group:"rules"`
+	// Compare different kernels, too.
+	Force bool `json:"force" takes:"switch" rare:"yes" only:"diff assert" group:"rules"`
+	// Compare recordings of different machines by thread. Warps of 32 lanes compare with warps of 64.
+	CrossGPU bool `json:"cross_gpu" takes:"switch" rare:"yes" only:"diff assert" group:"rules"`
+
+	Clusters  *int64       `json:"clusters"` // that the document lists; 0: all, absent: as package diff has it
+	Today     string       `json:"today"`
+	Outputs   []outputArg  `json:"outputs"`
+	Overwrite bool         `json:"overwrite"`
+	Tested    *diff.Tested `json:"tested"` // what came of running texts between those of A and B
+	Root      string       `json:"root"`   // the directory as seen from which reports name sources
 }
 
 type diffRequest struct {
-	requestLimits
 	compareArgs
-	A         []string          `json:"a"` // the first is compared, the others tell what is noise
-	B         []string          `json:"b"`
-	Baseline  []string          `json:"baseline"`
-	BaselineB []string          `json:"baseline_b"`
-	OrdersA   []string          `json:"orders_a"` // runs of A in another order of blocks and warps
-	OrdersB   []string          `json:"orders_b"`
-	Names     map[string]string `json:"names"` // how documents call a path; itself where it is not here
-	Tables    bool              `json:"tables"`
+	requestLimits
+	A       []string          `json:"a"` // the first is compared, the others tell what is noise
+	B       []string          `json:"b"`
+	OrdersA []string          `json:"orders_a"` // runs of A in another order of blocks and warps
+	OrdersB []string          `json:"orders_b"`
+	Names   map[string]string `json:"names"` // how documents call a path; itself where it is not here
+	Tables  bool              `json:"tables"`
 }
 
 // diffReply is a document, and what else the caller is told.

@@ -81,7 +81,7 @@ func (s *size) UnmarshalJSON(b []byte) error {
 // requestLimits are the fields that every request may carry: they limit its own job.
 type requestLimits struct {
 	// Parallel workers; the output is the same for any number.
-	Workers *int `json:"workers" takes:"whole" unset:"all CPUs" setting:"shared"`
+	Workers *int `json:"workers" takes:"whole" unset:"all CPUs" setting:"shared" diff.rare:"yes" assert.rare:"yes" combine.rare:"yes"`
 	// Memory that the job may take, such as 512MiB. The output is the same for any.
 	MemoryLimit *size `json:"memory_limit" takes:"size" unset:"half of the cgroup's limit, or of the machine" setting:"shared" rare:"yes"`
 }

@@ -7,8 +7,9 @@ import (
 
 // siteMapArgs are the fields of a request that say where the names of the sites of v1 recordings come from.
 type siteMapArgs struct {
-	SiteMap string `json:"site_map"` // the file; "" looks for one
-	LookIn  string `json:"look_in"`  // the directory from which it is looked for besides that of the recording; "" does not look
+	// Site map of v1 recordings. In Python an empty text looks for none.
+	SiteMap string `json:"site_map" takes:"path" also:"--map" unset:"one found nearby" assert.rare:"yes" only:"diff assert" group:"code"`
+	LookIn  string `json:"look_in"` // the directory from which it is looked for besides that of the recording; "" does not look
 }
 
 func (a siteMapArgs) maps() recording.Maps { return recording.Maps(a) }

@@ -95,7 +95,7 @@ type Apart struct {
 // Compare compares the clocks of two alignments.
 func Compare(ctx context.Context, req CompareRequest) (*CompareDocument, error) {
 	if req.A == "" || req.B == "" {
-		return nil, fault.Usagef("two documents are compared: name two").WithHint("prlx combine --compare A/alignment.json B/alignment.json")
+		return nil, fault.Usagef("two documents are compared: name two").WithHint("prlx combine compare A/alignment.json B/alignment.json")
 	}
 	var docs [2]*Document
 	d := &CompareDocument{Schema: compareSchema, Nodes: []ComparedNode{}, OnlyA: []string{}, OnlyB: []string{}, Warnings: []string{}}

@@ -35,52 +35,52 @@ type Request struct {
 
 	// Where to write; nothing is overwritten without `--overwrite`. Left out, a sibling of the input is made whose name says what was
 	// done: `_aligned`, `_unaligned` or `_merged`. Statistics of each node are written beside it.
-	Output string `json:"output" takes:"path" metavar:"OUT" also:"-o" only:"combine align"`
+	Output string `json:"output" takes:"path" metavar:"OUT" also:"-o" only:"combine align" group:"output"`
 	// Replace an output that exists. Inputs are never touched.
-	Overwrite bool `json:"overwrite" takes:"switch" only:"combine align"`
+	Overwrite bool `json:"overwrite" takes:"switch" only:"combine align" group:"output"`
 	// What is written. `xplane` is one file, `run` a directory with one file per host, `chrome` one JSON.
-	Format Format `json:"format" takes:"text" choices:"xplane run chrome" unset:"by inputs and output name" setting:"own" only:"combine"`
+	Format Format `json:"format" takes:"text" choices:"xplane run chrome" unset:"by inputs and output name" setting:"own" only:"combine" group:"output"`
 	// Put all nodes on one clock, not only into one file. `--no-align` is refused beside a `--method` that relates
 	// clocks.
 	ApplyAlignment *bool `json:"apply_alignment" takes:"switch" default:"true" also:"--align" off:"--no-align: only merge; change no time" setting:"combine.align" only:"combine"`
 	// Names and ids of the merged planes. Every viewer shows those of `viewer`.
-	Naming string `json:"naming" takes:"text" choices:"viewer document tagged rocm" default:"viewer" setting:"own" only:"combine"`
+	Naming string `json:"naming" takes:"text" choices:"viewer document tagged rocm" default:"viewer" setting:"own" only:"combine" group:"output"`
 
 	// Readings of a tracer's clock: ID=FILE, or named by node. They are needed where the traces do not hold
 	// them, as protobuf or JSON lines. A Chrome trace has no tracer clock: beside one they are left out with a warning.
-	Snapshots []Input `json:"snapshots" takes:"inputs" only:"combine align validate stragglers"`
+	Snapshots []Input `json:"snapshots" takes:"inputs" only:"combine align validate stragglers" group:"clocks"`
 	// Clock offsets (JSONL), as `prlx solve` writes them.
-	Offsets string `json:"offsets" takes:"path" only:"combine align validate stragglers"`
+	Offsets string `json:"offsets" takes:"path" only:"combine align validate stragglers" group:"clocks"`
 	// Network probes: raw stamps or windows, solved first.
-	Probes []string `json:"probes" takes:"paths" only:"combine align validate stragglers"`
+	Probes []string `json:"probes" takes:"paths" only:"combine align validate stragglers" group:"clocks"`
 	// Offsets you know: TOML or JSON, node -> offset. Drift and bound may stand beside an offset.
-	Declared string `json:"declared" takes:"path" only:"combine align validate stragglers"`
+	Declared string `json:"declared" takes:"path" only:"combine align validate stragglers" group:"clocks"`
 	// What relates the clocks of the nodes. `auto` takes [all that is there](concepts/solving.md#several-sources): for each node what
 	// knows its clock best of probes, declared offsets and the collectives that the traces share, narrowed by the others, else the wall
 	// clock. The other methods use one source alone;
 	// `collectives` needs the traces only: what one node entered happened before another node, which needed its data, left.
-	Method string `json:"method" takes:"text" choices:"auto probes declared collectives wall" default:"auto" setting:"combine.method align.method" only:"combine align stragglers"`
+	Method string `json:"method" takes:"text" choices:"auto probes declared collectives wall" default:"auto" setting:"combine.method align.method" only:"combine align stragglers" group:"clocks"`
 	// What to do with times that no clock reading covers. `degrade` extrapolates and says so, `hold` keeps the last reading, and
 	// `refuse` is an error.
-	Policy policy `json:"policy" takes:"text" choices:"degrade hold refuse" default:"degrade" setting:"own" only:"combine align"`
+	Policy policy `json:"policy" takes:"text" choices:"degrade hold refuse" default:"degrade" setting:"own" only:"combine align" group:"clocks"`
 	// How far off a round offset can be where the file states no bound. It counts for a node with fewer than five offsets, too few to
 	// scatter.
-	RoundBoundNS *int64 `json:"round_bound_ns" takes:"whole" metavar:"NS" unset:"50 us" rare:"yes" only:"combine align validate stragglers"`
+	RoundBoundNS *int64 `json:"round_bound_ns" takes:"whole" metavar:"NS" unset:"50 us" rare:"yes" only:"combine align validate stragglers" group:"clocks"`
 	// The clock that the output shows. `host` writes host time of the reference, `tracer` goes back to the tracer clock of each node.
-	Timebase string `json:"timebase" takes:"text" choices:"host tracer" default:"host" setting:"own" only:"combine align"`
+	Timebase string `json:"timebase" takes:"text" choices:"host tracer" default:"host" setting:"own" only:"combine align" group:"clocks"`
 	// The node whose clock all others are put on.
-	Reference string `json:"reference" takes:"node" unset:"the first node" setting:"own" only:"combine align"`
+	Reference string `json:"reference" takes:"node" unset:"the first node" setting:"own" only:"combine align" group:"clocks"`
 	// Add to every event by how many ns it was moved. The stat is `timestamp_correction_ns`.
-	CorrectionStat bool `json:"correction_stat" takes:"switch" setting:"own" rare:"yes" only:"combine align"`
+	CorrectionStat bool `json:"correction_stat" takes:"switch" setting:"own" rare:"yes" only:"combine align" group:"output"`
 	// Trust the clocks of devices, check or correct them. `check` finds out from launches and waits
 	// [how far the clock of a device is off its host's](concepts/device-clocks.md); `correct` also moves its events where one is in an impossible order, in Kineto JSON alone.
-	DeviceClocks string `json:"device_clocks" takes:"text" choices:"trust check correct" default:"trust" setting:"own" rare:"yes" only:"combine align"`
+	DeviceClocks string `json:"device_clocks" takes:"text" choices:"trust check correct" default:"trust" setting:"own" rare:"yes" only:"combine align" group:"clocks"`
 	// Add to every event by how many ns it can be off. The stat `timestamp_bound_ns` holds of its start and its end. A track shows the offset and the bound of each node over time.
-	BoundStat bool `json:"bound_stat" takes:"switch" setting:"own" rare:"yes" only:"combine align"`
+	BoundStat bool `json:"bound_stat" takes:"switch" setting:"own" rare:"yes" only:"combine align" group:"output"`
 	// 1.5s:2s from the start, or absolute ns; an end may be open. What overlaps this range is kept, and collectives are
 	// counted in it alone. A range that keeps nothing is an error.
 	// In Python also two absolute times in ns, either of which may be `None`.
-	TimeRange []*int64 `json:"time_range" takes:"range" only:"combine"`
+	TimeRange []*int64 `json:"time_range" takes:"range" only:"combine" group:"output"`
 	// Leave out traces that cannot be read, and say which. Without it one of them is an error; that none can be read always is.
 	SkipUnreadable bool `json:"skip_unreadable" takes:"switch" rare:"yes" only:"combine validate stragglers"`
 	// Read the complete part of a trace that was cut off. What was lost is said. Without it a cut file is an error.
@@ -94,7 +94,7 @@ type Request struct {
 	// node is named by its id, its number or its host.
 	Explain string `json:"explain" takes:"node" only:"combine"`
 	// Write an HTML summary. Where collectives were matched it says who was late, too.
-	Report string `json:"report" takes:"path" metavar:"FILE.html" also:"--html" only:"combine"`
+	Report string `json:"report" takes:"path" metavar:"FILE.html" also:"--html" only:"combine" group:"output"`
 
 	Notes   []string `json:"-"`      // what the caller decided on the way, for the document's warnings
 	Nearby  string   `json:"nearby"` // which clock files lie near the traces and are not used, and how to use them

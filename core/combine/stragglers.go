@@ -25,7 +25,7 @@ type StragglersRequest struct {
 	// Only communicators with this in their name. Operations of others do not count.
 	Group *string `json:"group" takes:"text"`
 	// Single latenesses that the document lists. They are the most expensive ones.
-	Limit *int `json:"limit" takes:"whole" unset:"20" rare:"yes"`
+	Limit *int `json:"limit" takes:"whole" also:"-n" unset:"20" rare:"yes"`
 	Request
 
 	Tracks *straggler.Tracks `json:"-"` // filled where it is not nil

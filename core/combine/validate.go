@@ -23,7 +23,7 @@ const (
 type ValidateRequest struct {
 	Request
 	// Rows in the table of the worst collectives.
-	Limit *int `json:"limit" takes:"whole" default:"10" setting:"own"`
+	Limit *int `json:"limit" takes:"whole" also:"-n" default:"10" setting:"own"`
 }
 
 // ValidateDocument is prlx.validate/1.

@@ -10,13 +10,13 @@ from ._combine import CombinedTrace, result_of, warn_unless_aligned
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._option_types import AlignOptions
+    from ._option_types import AlignKeywords
     from ._progress import Progress
     from ._request import Path as AnyPath
 
 
 @_options.by_name("align")
-def align_trace(trace: AnyPath, *, progress: Progress = "auto", **options: Unpack[AlignOptions]) -> CombinedTrace:
+def align_trace(trace: AnyPath, *, progress: Progress = "auto", **options: Unpack[AlignKeywords]) -> CombinedTrace:
     """Put one node's trace on the clock of the reference node.
 
     Parameters
@@ -24,7 +24,7 @@ def align_trace(trace: AnyPath, *, progress: Progress = "auto", **options: Unpac
     trace
         The file.
     **options
-        Those of ``AlignOptions``.
+        Those of ``AlignKeywords``.
     progress
         As for ``combine_traces``.
 
@@ -50,7 +50,7 @@ def align_trace(trace: AnyPath, *, progress: Progress = "auto", **options: Unpac
 
 
 @_options.by_name("align")
-def request(trace: AnyPath, **options: Unpack[AlignOptions]) -> dict[str, Any]:
+def request(trace: AnyPath, **options: Unpack[AlignKeywords]) -> dict[str, Any]:
     """The request of the operation ``align``; arguments as of ``align_trace``."""
     return {"trace": _request.absolute(trace), **_request.of("align", options)}
 

@@ -6,53 +6,33 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _compare
+from . import _compare, _options
 from ._diff_text import render
 from ._errors import FileAccessError, UsageError
 from ._lines import Look, Style, clean, plain
 
 if TYPE_CHECKING:
-    from ._compare import Recordings, Tolerance
+    from typing_extensions import Unpack
+
+    from ._compare import Recordings
     from ._diff import Comparison
-    from ._filters import Sites, Warps
+    from ._option_types import AssertKeywords
     from ._request import Path as AnyPath
 
 _CLUSTERS = 3  # of the message of a failure, which is to be read in ten seconds
 
 
+@_options.by_name("assert")
 def assert_same(
     a: Recordings,
     b: Recordings,
     *,
-    max_divergences: int | Mapping[str, int] = 0,
-    values: bool = False,
-    ignore: str | Iterable[str] = (),
-    tolerance: Tolerance | None = None,
-    nan: str | None = None,
-    site_map: AnyPath | None = None,
-    site_map_b: AnyPath | None = None,
-    baseline: Recordings = (),
-    baseline_b: Recordings = (),
-    warps: Warps | None = None,
-    kinds: str | Iterable[str] | None = None,
-    sites: Sites | None = None,
-    ignore_active_mask: bool = False,
-    force: bool = False,
-    cross_gpu: bool = False,
-    strict_order: bool = False,
-    explain: bool = True,
-    accepted: AnyPath | None = None,
     strict: bool = False,
-    require: str | Iterable[str] | None = None,
-    verify: bool = True,
-    source_roots: AnyPath | Iterable[AnyPath] = (),
-    libraries: str | Iterable[str] = (),
-    workers: int | None = None,
-    memory_limit: int | str | None = None,
+    **options: Unpack[AssertKeywords],
 ) -> Comparison:
     """Raise ``AssertionError`` with a readable report unless two recordings, or two sessions, are the same.
 
@@ -62,21 +42,10 @@ def assert_same(
     ----------
     a, b
         As of ``diff_traces``.
-    max_divergences
-        How many divergences may count: a number, or a mapping of kinds (``{"Value": 3}``; ``"*"`` is every other kind
-        together, 0 when left out).
+    **options
+        See ``docs/options.md``.
     strict
         Raise also when nothing differs only as far as recorded: events were lost, or what ``require`` names was not recorded.
-    require
-        What must agree, as of ``diff_traces``: ``"outputs"`` passes another way to the same results.
-    verify
-        Read all of both recordings and check it, also what is equal by its digests.
-    explain
-        Let the report say why, as far as the recordings tell.
-    values, ignore, tolerance, nan, site_map, site_map_b, baseline, baseline_b, warps, kinds, sites, ignore_active_mask
-        As of ``diff_traces``.
-    force, cross_gpu, strict_order, accepted, source_roots, libraries, workers, memory_limit
-        As of ``diff_traces``.
 
     Returns
     -------
@@ -100,34 +69,7 @@ def assert_same(
     ...
     """
     __tracebackhide__ = True
-    asked = _compare.request(
-        a,
-        b,
-        values=values,
-        ignore=ignore,
-        tolerance=tolerance,
-        site_map=site_map,
-        site_map_b=site_map_b,
-        nan=nan,
-        baseline=baseline,
-        baseline_b=baseline_b,
-        warps=warps,
-        kinds=kinds,
-        sites=sites,
-        ignore_active_mask=ignore_active_mask,
-        force=force,
-        cross_gpu=cross_gpu,
-        strict_order=strict_order,
-        explain=explain,
-        accepted=accepted,
-        max_divergences=max_divergences,
-        require=require,
-        verify=verify,
-        source_roots=source_roots,
-        libraries=libraries,
-        workers=workers,
-        memory_limit=memory_limit,
-    )
+    asked = _compare.request(a, b, limit=_compare.LISTED, **_options.filled("assert", options))
     found = _compare.run(asked, progress=False)
     demand(found, strict=strict)
     return found

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars
     from typing_extensions import Unpack
 
-    from ._option_types import CombineOptions
+    from ._option_types import CombineKeywords
     from ._progress import Progress
     from ._table import Table
     from ._timeline import Timeline
@@ -323,7 +323,7 @@ def combine_traces(
     *,
     executor: Executor | None = None,
     progress: Progress = "auto",
-    **options: Unpack[CombineOptions],
+    **options: Unpack[CombineKeywords],
 ) -> CombinedTrace:
     """Put the traces of several nodes on one clock and into one output.
 
@@ -332,7 +332,7 @@ def combine_traces(
     inputs
         Files, directories, globs or log directories; a mapping names the node of each.
     **options
-        Those of ``CombineOptions``.
+        Those of ``CombineKeywords``.
     executor
         Any ``concurrent.futures`` executor: each node's file is read and written by tasks of it, where the file lies. The
         output is then a run directory.
@@ -366,7 +366,7 @@ def combine_traces(
 
 
 @_options.by_name("combine")
-def request(inputs: Inputs, **options: Unpack[CombineOptions]) -> dict[str, Any]:
+def request(inputs: Inputs, **options: Unpack[CombineKeywords]) -> dict[str, Any]:
     """The request of the operation ``combine``; arguments as of ``combine_traces``."""
     return {"inputs": _request.named(inputs), **_request.of("combine", options)}
 

@@ -10,15 +10,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from . import _config, _request
+from . import _config, _options, _request
 from ._diff import Diff, run_files
 from ._errors import UsageError
 from ._session_diff import run_sessions
 from ._steps_diff import are_tapes, diff_tapes
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ._filters import Sites, Warps
     from ._kernel_trace import KernelTrace
+    from ._option_types import DiffKeywords
     from ._progress import Progress
     from ._request import Path as AnyPath
     from ._rerun import Recorder
@@ -33,43 +36,18 @@ Tolerance: TypeAlias = str | float | Mapping[str, float | str]
 KINDS = ("Branch", "ActiveMask", "Value", "Path", "ExtraEvents", "Output", "Store", "Finding")
 LOOKAHEAD = 32
 LISTED = 10_000  # divergences in a document that is printed or reported, unless more are asked for
-_LISTED_HERE = 100  # in one that has the tables beside it
 _CLUSTERS_HERE = 100
 
 
+@_options.by_name("diff")
 def diff_traces(
     a: Recordings,
     b: Recordings,
     *,
-    values: bool = False,
     lookahead: int = LOOKAHEAD,
-    ignore: str | Iterable[str] = (),
-    tolerance: Tolerance | None = None,
-    site_map: AnyPath | None = None,
-    site_map_b: AnyPath | None = None,
-    nan: str | None = None,
-    baseline: Recordings = (),
-    baseline_b: Recordings = (),
-    warps: Warps | None = None,
-    kinds: str | Iterable[str] | None = None,
-    sites: Sites | None = None,
-    ignore_active_mask: bool = False,
-    force: bool = False,
-    cross_gpu: bool = False,
-    strict_order: bool = False,
-    floats: bool = False,
-    explain: bool = False,
     on_inconclusive: Recorder | None = None,
-    accepted: AnyPath | None = None,
-    max_divergences: int | Mapping[str, int] = 0,
-    require: str | Iterable[str] | None = None,
-    verify: bool | None = None,
-    limit: int | None = _LISTED_HERE,
-    source_roots: AnyPath | Iterable[AnyPath] = (),
-    libraries: str | Iterable[str] = (),
-    workers: int | None = None,
-    memory_limit: int | str | None = None,
     progress: Progress = "auto",
+    **options: Unpack[DiffKeywords],
 ) -> Diff:
     """Find where two recordings of a kernel, or two sessions of recordings, first differ.
 
@@ -79,57 +57,14 @@ def diff_traces(
         A path or an opened ``KernelTrace`` each; a session's directory or an opened ``Session`` each; or several recordings
         of runs that should be equal, of which the first is compared and the others tell what is noise. Of tapes of training
         steps, or directories of them, the result is a ``StepsDiff``, and no other argument applies.
-    values
-        Compare the values of events too.
+    **options
+        See ``docs/options.md``.
     lookahead
         Accepted for programs written for original prlx 0.5. Alignment here is minimal and needs no window.
-    ignore
-        Patterns of places that do not count: a function, a file, ``file:line`` (globs), or a site's id.
-    tolerance, nan
-        How far values may be apart, and how NaN compares; both imply ``values``. See ``docs/commands/diff.md``.
-    site_map, site_map_b
-        The ``prlx-sites.json`` of recordings of format v1; that of B where it was built apart. Left out, one is looked for;
-        ``""`` looks for none.
-    baseline, baseline_b
-        More runs equal to ``a``, and to ``b``: what differs among them is noise.
-    warps, kinds, sites
-        Compare only these warps; report only these kinds of divergences (``"Branch"``, ...) or sites.
-    ignore_active_mask
-        Differences of active lanes alone do not count.
-    force, cross_gpu
-        Compare different kernels; compare recordings of different machines by thread.
-    strict_order
-        Another order of divergent paths differs, too.
-    floats
-        Show operands and values of unknown type as floats.
-    explain
-        Say why, too.
     on_inconclusive
         Called where the recordings do not settle whether and why the runs differ, as ``on_inconclusive(side, out, options)``:
         it runs side ``"a"`` or ``"b"`` again and records it to the path ``out`` with the options of ``record`` given;
         ``seed`` among them is that of ``enable``. Implies ``explain``; what comes back compares the new recordings.
-    accepted
-        A file of accepted differences.
-    max_divergences
-        How many may count for ``passed`` to be true: a number, or a mapping of kinds (``{"Value": 3}``; ``"*"`` is every other
-        kind together, 0 when left out).
-    require
-        What must agree for ``passed`` to be true: some of ``"control-flow"``, ``"outputs"`` and ``"values"`` (which implies
-        ``values``). Left out, the setting ``diff.require`` decides, which is control flow and outputs.
-    verify
-        Read all of both recordings and check it, also what is equal by its digests: what is damaged raises
-        ``TraceFormatError``. Left out, where ``CI`` is set in the environment.
-    limit
-        How many divergences the document lists at most, beside the first 100 clusters; None or 0 for all of both. The table
-        ``divergences`` always has all; for tables the recordings are read again when one is first asked for.
-    source_roots
-        Directories in which sources are looked for.
-    libraries
-        Files whose lines come after the lines that call them, besides those of ``triton.language`` and Inductor's
-        runtime: globs over the path or its last element, or folders. ``"none"`` alone names the innermost line, also in a
-        library.
-    workers, memory_limit
-        Limits; left out, the settings decide.
     progress
         ``"auto"``, a flag, or a function of stage, done and total.
 
@@ -162,39 +97,10 @@ def diff_traces(
             "lookahead has no effect: alignment is minimal over the whole warp (prlx diff --compat takes --lookahead)"
         )
         warnings.warn(text, stacklevel=2)
+    given = _options.filled("diff", options)
     if isinstance(a, (str, os.PathLike)) and isinstance(b, (str, os.PathLike)) and are_tapes(a):
         return cast("Diff", diff_tapes(a, b, progress=progress))  # no type says what a path holds
-    asked = request(
-        a,
-        b,
-        values=values,
-        ignore=ignore,
-        tolerance=tolerance,
-        site_map=site_map,
-        site_map_b=site_map_b,
-        nan=nan,
-        baseline=baseline,
-        baseline_b=baseline_b,
-        warps=warps,
-        kinds=kinds,
-        sites=sites,
-        ignore_active_mask=ignore_active_mask,
-        force=force,
-        cross_gpu=cross_gpu,
-        strict_order=strict_order,
-        floats=floats,
-        explain=explain,
-        accepted=accepted,
-        max_divergences=max_divergences,
-        require=require,
-        verify=verify,
-        limit=limit,
-        clusters=_CLUSTERS_HERE if limit else 0,
-        source_roots=source_roots,
-        libraries=libraries,
-        workers=workers,
-        memory_limit=memory_limit,
-    )
+    asked = request(a, b, clusters=_CLUSTERS_HERE if given["limit"] else 0, **given)
     if on_inconclusive is not None:
         from ._rerun import run_again
 
@@ -202,85 +108,60 @@ def diff_traces(
     return run(asked, progress=progress)
 
 
+@_options.by_name("diff")
 def request(
     a: Recordings,
     b: Recordings,
     *,
-    values: bool = False,
-    ignore: str | Iterable[str] = (),
-    tolerance: Tolerance | None = None,
-    site_map: AnyPath | None = None,
-    site_map_b: AnyPath | None = None,
-    nan: str | None = None,
-    baseline: Recordings = (),
-    baseline_b: Recordings = (),
-    warps: Warps | None = None,
-    kinds: str | Iterable[str] | None = None,
-    sites: Sites | None = None,
-    ignore_active_mask: bool = False,
-    force: bool = False,
-    cross_gpu: bool = False,
-    strict_order: bool = False,
-    floats: bool = False,
-    explain: bool = False,
-    accepted: AnyPath | None = None,
-    max_divergences: int | Mapping[str, int] = 0,
-    require: str | Iterable[str] | None = None,
-    verify: bool | None = None,
-    limit: int | None = LISTED,
     clusters: int | None = None,
-    source_roots: AnyPath | Iterable[AnyPath] = (),
-    libraries: str | Iterable[str] = (),
     outputs: Sequence[Mapping[str, str]] = (),
     overwrite: bool = False,
-    workers: int | None = None,
-    memory_limit: int | str | None = None,
+    **options: Unpack[DiffKeywords],
 ) -> dict[str, Any]:
     """The request of the operation ``diff``, and of ``session_diff``: what functions and commands that compare ask for.
 
     Parameters
     ----------
-    a, b, values, ignore, tolerance, site_map, site_map_b, nan, baseline, baseline_b, warps, kinds, sites, ignore_active_mask
+    a, b
         As of ``diff_traces``.
-    force, cross_gpu, strict_order, floats, explain, accepted, max_divergences, require, verify, source_roots, libraries
+    **options
         As of ``diff_traces``.
-    limit, clusters
-        Divergences and clusters that the document lists; 0 for all. ``clusters=None`` leaves it to the core.
+    clusters
+        Clusters that the document lists; 0 for all. ``None`` leaves it to the core.
     outputs, overwrite
         Reports that are written on the way: ``format`` and ``path`` of each.
-    workers, memory_limit
-        As of ``diff_traces``.
     """
+    given = _options.filled("diff", options)
+    limit = given["limit"]
     if limit is not None and limit < 0:
         raise UsageError(f"limit is {limit}, expected 0 or more, or None for all")
     defaults = _config.load()
     return {
+        **given,  # what the core takes as it is
         "a": recordings(a),
         "b": recordings(b),
-        "baseline": recordings(baseline),
-        "baseline_b": recordings(baseline_b),
-        **_request.site_maps(site_map, site_map_b),
-        **comparing(values=values, tolerance=tolerance, nan=nan, ignore=ignore),
-        **filters(warps=warps, kinds=kinds, sites=sites),
-        "ignore_active_mask": ignore_active_mask,
-        "force": force,
-        "cross_gpu": cross_gpu,
-        "strict_order": strict_order,
-        "floats": floats,
-        "explain": explain,
-        "accepted": _request.absolute_or_none(accepted),
-        "require": required(require, defaults),
+        "baseline": recordings(given["baseline"] or ()),
+        "baseline_b": recordings(given["baseline_b"] or ()),
+        **_request.site_maps(given.pop("site_map"), given.pop("site_map_b")),
+        **comparing(given["values"], given["tolerance"], given["nan"], given["ignore"]),
+        **filters(given["warps"], given["kinds"], given["sites"]),
+        "accepted": _request.absolute_or_none(given["accepted"]),
+        "require": required(given["require"], defaults),
         "today": today(),
-        "max_divergences": allowed(max_divergences),
-        "verify": verifying(verify),
+        "max_divergences": allowed(given["max_divergences"]),
+        "verify": verifying(given["verify"]),
         "limit": limit or 0,
         "clusters": clusters,
-        "source_roots": _request.paths(source_roots),
-        "libraries": [libraries] if isinstance(libraries, str) else list(libraries),
+        "source_roots": _request.paths(given["source_roots"] or ()),
+        "libraries": _names(given["libraries"]),
         "outputs": list(outputs) or None,
         "overwrite": overwrite,
-        **_request.limits(workers, memory_limit, defaults),
+        **_request.limits(given["workers"], given["memory_limit"], defaults),
     }
+
+
+def _names(given: str | Iterable[str] | None) -> list[str]:
+    return [given] if isinstance(given, str) else list(given or ())
 
 
 def allowed(given: int | Mapping[str, int]) -> int | dict[str, int]:
@@ -330,7 +211,7 @@ def recordings(given: Recordings) -> list[str]:
 
 
 def comparing(
-    *, values: bool, tolerance: Tolerance | None, nan: str | None, ignore: str | Iterable[str]
+    values: bool, tolerance: Tolerance | None, nan: str | None, ignore: str | Iterable[str] | None
 ) -> dict[str, Any]:
     """How values compare and what does not count."""
     text = tolerance_text(tolerance)
@@ -338,7 +219,7 @@ def comparing(
         "values": values or text is not None or nan is not None,
         "tolerance": text,
         **_request.words(nan=nan),
-        "ignore": [ignore] if isinstance(ignore, str) else list(ignore),
+        "ignore": _names(ignore),
     }
 
 
@@ -355,7 +236,7 @@ def tolerance_text(given: Tolerance | None) -> str | None:
     return f"rel={float(given)!r}"
 
 
-def filters(*, warps: Warps | None, kinds: str | Iterable[str] | None, sites: Sites | None) -> dict[str, Any]:
+def filters(warps: Warps | None, kinds: str | Iterable[str] | None, sites: Sites | None) -> dict[str, Any]:
     """What is compared and reported at all."""
     if warps is None and kinds is None and sites is None:
         return {}

@@ -103,7 +103,14 @@ def _of(operation: str, *, shared: bool = False) -> tuple[Setting, ...]:
     )
 
 
-_KINDS: dict[str, Kind] = {"switch": "switch", "whole": "whole", "size": "size", "text": "text", "node": "text"}
+_KINDS: dict[str, Kind] = {
+    "switch": "switch",
+    "whole": "whole",
+    "size": "size",
+    "text": "text",
+    "node": "text",
+    "list": "text",
+}
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -116,14 +123,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("inspect.limit", "whole", 10, "rows of each table"),
     Setting("diff.max-shown", "whole", 10, "clusters that are shown"),
     Setting("diff.strict", "switch", False, "exit 5 when losses limit the verdict, or too little was recorded"),
-    Setting(
-        "diff.require",
-        "text",
-        None,
-        "what must agree to pass, and be recorded under --strict",
-        unset="control-flow,outputs",
-    ),
-    Setting("simulate.sources", "switch", True, "recordings hold the text of their kernel"),
+    *_of("diff"),
+    *_of("simulate"),
     Setting("flamegraph.format", "choice", "chrome", "the layout of the tracks", TRACKS),
     Setting("convert.to", "choice", "v2", "the format that is written", RECORDINGS),
 )

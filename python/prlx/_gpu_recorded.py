@@ -193,7 +193,7 @@ def _moved(one: Parameter, there: Mapping[int, int]) -> Parameter:
 
 def _request(launch: Launch, parameters: Sequence[Parameter], mode: str) -> dict[str, Any]:
     """The launch as the operations on arenas take it."""
-    wanted = extras(True, False, False, False, None, None, True) | {"mode": mode, "overwrite": True}
+    wanted = extras(stores=True, sources=True) | {"mode": mode, "overwrite": True}
     asked = _capture.recorded({**wanted, "path": "later", "texts_beside": False}, launch.table)
     asked.pop("sources")
     asked["texts"] = {} if launch.texts is None else launch.texts()

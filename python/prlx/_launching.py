@@ -120,6 +120,23 @@ class Options:
         return replace(self, **limits)
 
 
+# Options that a request has under their names, and those that stand in its description of what is watched.
+_WATCHED = frozenset({"touched", "max_stops"})
+_ASKED = frozenset(Options.__dataclass_fields__) - {"empty", "empty_somewhere", "breaks", "on_stop", "progress"}
+
+
+def with_keywords(given: Mapping[str, Any], *, on_stop: Callable[[Stop], object] | None, progress: Progress) -> Options:
+    """The options that keyword arguments of ``enable`` ask for."""
+    empty, breaks = given["empty"] or (), given["breaks"] or ()
+    return Options(
+        empty_somewhere=empty if isinstance(empty, str) else tuple(empty),
+        breaks=(breaks,) if isinstance(breaks, str) else tuple(breaks),
+        on_stop=on_stop,
+        progress=progress,
+        **{name: value for name, value in given.items() if name in _ASKED},
+    ).checked()
+
+
 def with_changes(options: Options, changes: Mapping[str, Any]) -> Options:
     """Options with some of them changed by name.
 
@@ -197,21 +214,8 @@ def execute(
             for i, piece in enumerate(pieces)
         ],
         "table": table,
-        "seed": options.seed,
-        "stop": options.stop,
-        "nan": options.nan,
-        "races": options.races,
-        "global_races": options.global_races,
-        "warp_races": options.warp_races,
-        "views": options.views,
+        **{name: getattr(options, name) for name in _ASKED - _WATCHED},
         "freed": freed,
-        "convergence": options.convergence,
-        "counts": options.counts,
-        "max_findings": options.max_findings,
-        "max_instructions": options.max_instructions,
-        "heap": options.heap,
-        "workers": options.workers,
-        "memory_limit": options.memory_limit,
         "record": None if record is None else _with_arena(_with_texts(record, launch), pieces, launch),
         "origin": launch.origin,
         "watch": _watched(options, pieces),

@@ -6,7 +6,6 @@ Pytest loads it in every test run of an environment that has prlx, so it imports
 from __future__ import annotations
 
 import hashlib
-import inspect
 import os
 import re
 from collections.abc import Generator, Iterator, Mapping
@@ -164,11 +163,11 @@ class RecordingChecks:
         return folder / (_file_name(name or own) + ("" if recording.is_dir() else ".prlx"))
 
     def _chosen(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        from . import _assert
+        from . import _options
         from ._config import did_you_mean
 
         chosen = {**self.options, **options}
-        known = [name for name in inspect.signature(_assert.assert_same).parameters if name not in ("a", "b")]
+        known = ["strict", *_options.of("assert"), *_options.groups("assert")]
         for name in chosen:
             if name not in known:
                 near = did_you_mean(name, [*known, _OWN])

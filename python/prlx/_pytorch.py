@@ -6,60 +6,29 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from . import _record, _simulator
-from ._capture import Capture
+from . import _options, _record, _simulator
 from ._errors import UsageError
-from ._launching import Options
+from ._launching import with_keywords
 from ._record import Asked
 from ._simulator import Recording
-from ._target import Filter, Mode
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._option_types import PytorchKeywords
     from ._progress import Progress
-    from ._request import Path as AnyPath
     from ._stops import Stop
 
 
+@_options.by_name("pytorch")
 def enable_pytorch(
     *,
     device: str = "auto",
-    output: AnyPath | None = None,
-    filter: Filter = None,
-    mode: Mode = "control-flow",
-    capture: Capture = "observed",
-    plan: bool = False,
-    window: str | None = None,
-    within_registers: bool = False,
     map_cuda: bool = False,
-    seed: int = 0,
-    stop: bool = False,
-    nan: bool = False,
-    races: bool = True,
-    global_races: bool = False,
-    warp_races: bool = False,
-    views: bool = False,
-    empty: Iterable[str] = (),
-    convergence: bool = True,
-    counts: bool = True,
-    stores: bool = False,
-    atomics: bool = False,
-    loads: bool = False,
-    barriers: bool = False,
-    events_per_warp: int | None = None,
-    outputs: int | str | None = None,
-    inputs: int | str | None = None,
-    sources: bool | None = None,
-    max_findings: int = 1000,
-    max_instructions: int | None = None,
-    touched: bool = False,
-    breaks: Iterable[str] = (),
-    max_stops: int = 100,
     on_stop: Callable[[Stop], object] | None = None,
     memory: Iterable[Any] = (),
-    overwrite: bool = False,
-    workers: int | None = None,
-    memory_limit: int | str | None = None,
     progress: Progress = "auto",
+    **options: Unpack[PytorchKeywords],
 ) -> Recording:
     """Run what ``torch.compile`` makes on the simulator from now on: Inductor's Triton kernels, on CPU tensors, without a GPU.
 
@@ -73,23 +42,13 @@ def enable_pytorch(
     ----------
     device
         ``"simulator"``; ``"auto"`` is the simulator where Triton sees no GPU. Recording on GPUs is not there yet.
-    output, filter, mode, capture, stores, atomics, loads, barriers, events_per_warp, outputs, inputs, sources, overwrite
-        What is recorded, and where to, as for ``enable``.
-    plan
-        Record nothing, and say what recording would take, as for ``enable``.
-    window
-        Around which event of each warp events are kept, as for ``enable``.
-    within_registers
-        Record no more than what fits into the registers of a GPU, as for ``enable``.
     map_cuda
         Refused if true: Dynamo asks CUDA for the current stream below the functions that are mapped, and a compiled call was
         seen to end the process there.
-    seed, stop, nan, races, global_races, warp_races, views, empty, convergence, counts, max_findings, max_instructions
+    **options
+        See ``docs/options.md``.
+    on_stop, memory, progress
         As for ``enable``.
-    touched, breaks, max_stops, on_stop, memory
-        As for ``enable``.
-    workers, memory_limit, progress
-        As for ``combine_traces``.
 
     Returns
     -------
@@ -117,30 +76,10 @@ def enable_pytorch(
             'device="cuda" is not mapped for torch.compile: a compiled call ends the process while it is',
             hint="leave models and tensors on the CPU; prlx simulate --map-cuda runs scripts that do not compile",
         )
-    options = Options(
-        seed=seed,
-        stop=stop,
-        nan=nan,
-        races=races,
-        global_races=global_races,
-        warp_races=warp_races,
-        views=views,
-        empty_somewhere=empty if isinstance(empty, str) else tuple(empty),
-        convergence=convergence,
-        counts=counts,
-        max_findings=max_findings,
-        max_instructions=max_instructions,
-        touched=touched,
-        breaks=(breaks,) if isinstance(breaks, str) else tuple(breaks),
-        max_stops=max_stops,
-        on_stop=on_stop,
-        workers=workers,
-        memory_limit=memory_limit,
-        progress=progress,
-    ).checked()
-    extras = _record.extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources, inputs)
-    asked = Asked(output, mode, filter, overwrite, extras, capture, plan, window, within_registers)
-    return _record.start(device, options, asked, map_cuda=map_cuda, memory=memory, compiler=True)
+    given = _options.filled("pytorch", options)
+    chosen = with_keywords(given, on_stop=on_stop, progress=progress)
+    asked = Asked.of({**given, "capture": given["capture"] or "observed"})
+    return _record.start(device, chosen, asked, map_cuda=map_cuda, memory=memory, compiler=True)
 
 
 @contextlib.contextmanager

@@ -12,17 +12,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from . import _capture, _config, _former
+from . import _capture, _config, _former, _options
 from ._capture import Capture
 from ._errors import UsageError
-from ._launching import Options, with_changes
+from ._launching import Options, with_changes, with_keywords
 from ._simulation import Simulation
 from ._simulator import Recording, Simulator, active, check_closed, enabled, recorded_gpu
-from ._target import Filter, Mode, Target, asked_again, named_by, ranges, recorded_again
+from ._target import Filter, Target, asked_again, named_by, ranges, recorded_again
 from ._units import parse_size
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ._gpu_device import Gpu
+    from ._option_types import RecordKeywords, SessionKeywords, SimulateKeywords
     from ._progress import Progress
     from ._request import Path as AnyPath
     from ._stops import Stop
@@ -34,51 +37,20 @@ _SHOWN = 20  # rows of a card
 _KEPT = 1000  # launches that a Recording remembers in full, findings that it lists
 
 
+_HELD = ("stores", "atomics", "loads", "barriers", "events_per_warp", "outputs", "sources", "inputs")
+
 _alone = threading.RLock()  # held by prlx.simulate: options of the simulator are those of one launch at a time
 _host: Recording | None = None  # of prlx simulate, while a script runs: what the script enables is that
 
 
+@_options.by_name("simulate")
 def enable(
     *,
     device: str = "auto",
-    output: AnyPath | None = None,
-    filter: Filter = None,
-    mode: Mode = "control-flow",
-    capture: Capture | None = None,
-    plan: bool = False,
-    window: str | None = None,
-    within_registers: bool = False,
-    map_cuda: bool = False,
-    seed: int = 0,
-    stop: bool = False,
-    nan: bool = False,
-    races: bool = True,
-    global_races: bool = False,
-    warp_races: bool = False,
-    views: bool = False,
-    empty: Iterable[str] = (),
-    convergence: bool = True,
-    counts: bool = True,
-    stores: bool = False,
-    atomics: bool = False,
-    loads: bool = False,
-    barriers: bool = False,
-    contents_after: bool = True,
-    events_per_warp: int | None = None,
-    outputs: int | str | None = None,
-    inputs: int | str | None = None,
-    sources: bool | None = None,
-    max_findings: int = 1000,
-    max_instructions: int | None = None,
-    touched: bool = False,
-    breaks: Iterable[str] = (),
-    max_stops: int = 100,
     on_stop: Callable[[Stop], object] | None = None,
     memory: Iterable[Any] = (),
-    overwrite: bool = False,
-    workers: int | None = None,
-    memory_limit: int | str | None = None,
     progress: Progress = "auto",
+    **options: Unpack[SimulateKeywords],
 ) -> Recording:
     """Run Triton kernels on the simulator from now on, or record those that run on a GPU.
 
@@ -91,74 +63,14 @@ def enable(
     device
         ``"simulator"``; ``"gpu"``: kernels run where they ran, and record by themselves; ``"auto"``: the GPU where Triton sees
         one, else the simulator. On a GPU nothing is checked, and options of checks and of the simulator are refused.
-    output
-        Record every launch: a directory for a session, or a name that ends in ``.prlx`` for a single launch.
-    filter
-        Which kernels and lines are recorded, as for ``record``.
-    mode, stores, atomics, loads, barriers, events_per_warp, outputs, inputs, sources, overwrite
-        What is recorded, as for ``record``.
-    capture
-        ``"observed"`` (the simulator's default): it watches the kernel as Triton compiles it. ``"instrumented"`` (the only one
-        on a GPU): the kernel is compiled to record by itself, into memory that ``PRLX_ARENA`` bounds (256 MiB). It then leaves
-        branches, switches, predicates and what is stored, and says so. ``PRLX_HISTORY_DEPTH=N`` keeps the last N events of a
-        warp, ``PRLX_SAMPLE_RATE=N`` one of N that a warp passes at a site.
-    plan
-        Record nothing: with ``capture="instrumented"`` kernels count what they would record. ``Recording.plans`` says of each
-        launch how many bytes a recording takes and what it would lose; it is printed when the device is disabled. What kernels
-        compute is as ever.
-    window
-        With ``capture="instrumented"``, keep the events of each warp around one: ``SITE:VISIT:AFTER`` is the visit (from 0) of
-        the site of this key, and how many events are kept behind it; without them the first visit, and 16. As many are kept
-        before it as ``events_per_warp`` and the arena leave room for. Default: the first events of each warp.
-    within_registers
-        With ``capture="instrumented"``, record what the kernel could record on a GPU (sm_80): where the recorder would push
-        values out of registers, branches and switches alone, or nothing. Recordings say what is left out. It runs Triton's
-        assembler once or more for each kernel; the simulator itself has registers enough.
-    map_cuda
-        Take ``device="cuda"`` in torch code for the CPU; ``torch.cuda.synchronize()`` then does nothing.
-    seed
-        Permutes the order of blocks and warps; 0 is ascending. Results that depend on it are races.
-    stop
-        The first finding ends the launch and raises ``FindingError``; otherwise a launch with findings ends with a
-        ``FindingWarning``.
-    nan
-        Report instructions that make a NaN of numbers.
-    races
-        Look for races and uninitialised reads in shared memory.
-    global_races
-        Look for races between blocks in global memory, too; blocks then run one after the other.
-    warp_races
-        Look for races between lanes of one warp in shared memory, too.
-    views
-        Look for accesses outside of the view that was passed and inside the array that it is a view of, too. Its shape and
-        strides say which part that is.
-    empty
-        Arguments whose arrays nobody wrote before a launch, such as those of ``torch.empty``, by name: in every kernel that
-        has them, reads of what the launch did not write itself are ``uninitialised-global``.
-    convergence
-        Look for instructions that need the whole warp at once (``mma``, ``ldmatrix``), and that a GPU may
-        execute with a part of it.
-    counts
-        Count instructions, branches and traffic per line.
-    contents_after
-        On a GPU, make digests of what the memory behind arguments holds before and after each launch, by a small kernel of our
-        own on its stream. It reads all of each argument's storage, twice. The simulator sees what is written.
-    max_findings
-        Distinct findings that are kept of a launch; the rest is counted.
-    max_instructions
-        Instructions of warps after which a launch ends with an error; None for 10^10, 0 for no limit.
-    touched
-        Say which blocks touched which elements of which array: ``Simulation.touched``, and the pictures of its page.
-    breaks
-        Lines, ``FILE:LINE`` or ``FILE:LINE:LANE``, at which is looked what lanes hold: ``Simulation.stops``.
-    max_stops
-        Stops at these lines that are kept of a launch; the rest is counted.
+    **options
+        See ``docs/options.md``.
     on_stop
         Is called with each ``Stop`` that is kept, when its launch has ended.
     memory
         Arrays that kernels reach through pointers which they load; ``Recording.register`` adds more.
-    workers, memory_limit, progress
-        As for ``combine_traces``. Results do not depend on the number of workers.
+    progress
+        As for ``combine_traces``.
 
     Returns
     -------
@@ -183,31 +95,9 @@ def enable(
     >>> recording
     <Recording: 1 launch, 1,896 warp instructions, no finding>
     """
-    options = Options(
-        seed=seed,
-        stop=stop,
-        nan=nan,
-        races=races,
-        global_races=global_races,
-        warp_races=warp_races,
-        views=views,
-        empty_somewhere=empty if isinstance(empty, str) else tuple(empty),
-        convergence=convergence,
-        counts=counts,
-        max_findings=max_findings,
-        max_instructions=max_instructions,
-        touched=touched,
-        breaks=(breaks,) if isinstance(breaks, str) else tuple(breaks),
-        max_stops=max_stops,
-        on_stop=on_stop,
-        workers=workers,
-        memory_limit=memory_limit,
-        progress=progress,
-    ).checked()
-    wanted = extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources, inputs)
-    wanted |= {} if contents_after else {"contents_after": False}
-    asked = Asked(output, mode, filter, overwrite, wanted, capture, plan, window, within_registers)
-    return start(device, options, asked, map_cuda=map_cuda, memory=memory)
+    given = _options.filled("simulate", options)
+    chosen = with_keywords(given, on_stop=on_stop, progress=progress)
+    return start(device, chosen, Asked.of(given), map_cuda=given["map_cuda"], memory=memory)
 
 
 @dataclass(frozen=True)
@@ -223,6 +113,14 @@ class Asked:
     plan: bool = False
     window: str | None = None
     within_registers: bool = False
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Asked:
+        """What keyword arguments of ``enable`` ask for."""
+        wanted = extras(**{name: given[name] for name in _HELD})
+        wanted |= {} if given.get("contents_after", True) else {"contents_after": False}
+        plain = ("output", "mode", "filter", "overwrite", "capture", "plan", "window", "within_registers")
+        return cls(extras=wanted, **{name: given[name] for name in plain})
 
     def with_environment(self, *, on_gpu: bool) -> Asked:
         """What is recorded when variables of the environment have had their say."""
@@ -350,13 +248,14 @@ def launch(one: Launch, changes: Mapping[str, Any], registered: Sequence[Storage
 
 
 def extras(
-    stores: bool,
-    atomics: bool,
-    loads: bool,
-    barriers: bool,
-    events_per_warp: int | None,
-    outputs: int | str | None,
-    sources: bool | None,
+    *,
+    stores: bool | None = False,
+    atomics: bool | None = False,
+    loads: bool | None = False,
+    barriers: bool | None = False,
+    events_per_warp: int | None = None,
+    outputs: int | str | None = None,
+    sources: bool | None = None,
     inputs: int | str | None = None,
 ) -> dict[str, Any]:
     """What a recording holds besides control flow, as the core takes it; ``inputs``, where given, are kept on this side."""
@@ -364,10 +263,10 @@ def extras(
         raise UsageError(f"events_per_warp: expected a whole number above 0, got {events_per_warp!r}")
     return {
         "predicates": True,
-        "stores": stores,
-        "atomics": atomics,
-        "loads": loads,
-        "barriers": barriers,
+        "stores": bool(stores),
+        "atomics": bool(atomics),
+        "loads": bool(loads),
+        "barriers": bool(barriers),
         "events_per_warp": events_per_warp,
         "outputs": _size("outputs", outputs),
         "sources": _config.load().get("simulate.sources").value if sources is None else sources,
@@ -425,22 +324,9 @@ def hosting(recording: Recording) -> Iterator[None]:
         recording._hosted = False
 
 
+@_options.by_name("record")
 @contextlib.contextmanager
-def record(
-    path: AnyPath,
-    *,
-    mode: Mode = "control-flow",
-    filter: Filter = None,
-    stores: bool = False,
-    atomics: bool = False,
-    loads: bool = False,
-    barriers: bool = False,
-    events_per_warp: int | None = None,
-    outputs: int | str | None = None,
-    inputs: int | str | None = None,
-    sources: bool | None = None,
-    overwrite: bool = False,
-) -> Iterator[Recording]:
+def record(path: AnyPath, **options: Unpack[RecordKeywords]) -> Iterator[Recording]:
     """Record the launches of a ``with`` block, by watching the clean kernels on the simulator.
 
     The simulator need not be enabled; then it is, with its defaults, for the block. Trials of the autotuner are not recorded.
@@ -452,28 +338,8 @@ def record(
     ----------
     path
         A directory for a session with a file per launch, or a name that ends in ``.prlx`` for one launch.
-    mode
-        ``"control-flow"`` has an event for each branch and each predicate of a memory access, with active and taken lanes;
-        ``"values"`` also has operands of every lane; ``"digest"`` only hashes.
-    filter
-        What is recorded: names of kernels with ``*`` and ``?`` (one without is also found inside of names), ``FILE:LINE``,
-        ``FILE:FROM-TO``, ``func:NAME``; several, also with commas. Default: what ``PRLX_FILTER`` says, else all.
-    stores, atomics, loads, barriers
-        Have events for these, too.
-    events_per_warp
-        Keep at most so many events of a warp, the first ones; default all.
-    outputs
-        Keep the contents of what each launch wrote, too, up to so many bytes (``"64MB"``), with the thread that wrote each
-        element last. Of arrays that do not fit the front is kept. Default: digests only.
-    inputs
-        Keep the arrays of each launch as they were before it, too, where they have at most so many bytes together, beside its
-        recording. With them :func:`prlx.try_statements` tells which of several changed statements matters.
-    sources
-        Hold the text of the kernel and of the functions of yours that it calls, and its PTX, so that reports show the lines
-        that ran, also when the file was edited since, and explanations follow the code. Default: the setting
-        ``simulate.sources``, which is true.
-    overwrite
-        Replace what is there: the file, or the recordings in the directory.
+    **options
+        See ``docs/options.md``.
 
     Yields
     ------
@@ -492,23 +358,23 @@ def record(
     >>> prlx.diff_traces("slip0.prlx", "slip-1.prlx").status
     'diverged'
     """
-    wanted = extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources, inputs)
-    with _recorded(path, mode, filter, overwrite, wanted, directory=False) as recording:
+    given = _options.filled("record", options)
+    wanted = extras(**{name: given[name] for name in _HELD})
+    with _recorded(path, given["mode"], given["filter"], given["overwrite"], wanted, directory=False) as recording:
         yield recording
 
 
+@_options.by_name("session")
 @contextlib.contextmanager
-def session(
-    path: AnyPath,
-    *,
-    mode: Mode = "control-flow",
-    filter: Filter = None,
-    outputs: int | str | None = None,
-    inputs: int | str | None = None,
-    sources: bool | None = None,
-    overwrite: bool = False,
-) -> Iterator[Recording]:
+def session(path: AnyPath, **options: Unpack[SessionKeywords]) -> Iterator[Recording]:
     """Record the launches of a ``with`` block as a session, whatever the directory is called; see ``record``.
+
+    Parameters
+    ----------
+    path
+        The directory.
+    **options
+        See ``docs/options.md``.
 
     Examples
     --------
@@ -521,8 +387,9 @@ def session(
     >>> prlx.open("runs")
     <Session ...: 1 launch of 1 kernel>
     """
-    wanted = extras(False, False, False, False, None, outputs, sources, inputs)
-    with _recorded(path, mode, filter, overwrite, wanted, directory=True) as recording:
+    given = _options.filled("session", options)
+    wanted = extras(**{name: given.get(name) for name in _HELD})
+    with _recorded(path, given["mode"], given["filter"], given["overwrite"], wanted, directory=True) as recording:
         yield recording
 
 
@@ -566,7 +433,7 @@ def recorded(path: AnyPath, options: Mapping[str, Any]) -> Iterator[Recording]:
     inputs = asked.pop("inputs", None)
     warps = asked.pop("warps", "")
     flags = {name: asked.pop(name, False) for name in ("stores", "atomics", "loads", "barriers")}
-    wanted = extras(**flags, events_per_warp=None, outputs=outputs, sources=None, inputs=inputs)
+    wanted = extras(**flags, outputs=outputs, inputs=inputs)
     if warps:
         wanted["warps"] = ranges(warps)
     with _recorded(path, mode, None, True, wanted, directory=True) as recording:

@@ -105,12 +105,8 @@ def of(operation: str, given: Mapping[str, Any]) -> dict[str, Any]:
     TypeError
         One of them is not an option of the operation.
     """
-    _options.refuse_others(operation, given)
-    settings = _config.load()
-    return {
-        option.name: _asked(option, given.get(option.name, option.keyword_default), settings)
-        for option in _options.of(operation).values()
-    }
+    options, settings = _options.of(operation), _config.load()
+    return {name: _asked(options[name], value, settings) for name, value in _options.filled(operation, given).items()}
 
 
 def _asked(option: _options.Option, given: Any, settings: Config) -> Any:

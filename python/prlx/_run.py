@@ -207,7 +207,7 @@ def begin() -> None:
     rank = os.environ.get("RANK", "")
     name = f"rank-{int(rank)}" if rank.isdecimal() else f"process-{os.getpid()}"
     session = _made(Path(os.environ[FOLDER]), name)
-    wanted = _record.extras(False, False, False, False, None, None, None)
+    wanted = _record.extras()
     asked = Asked(session, "control-flow", None, False, wanted).with_environment(on_gpu=True)
     recording = _gpu_device.start(Options().checked(), asked, (), waits=True)
     _record.host(recording)

@@ -134,7 +134,7 @@ def _recording(
         return
     if Path(output).suffix != ".prlx":
         raise UsageError("expected a name that ends in .prlx", path=str(output))
-    extras = _record.extras(False, False, False, False, None, outputs, None)
+    extras = _record.extras(outputs=outputs)
     chosen, extras = asked_again(mode, extras)
     target = Target(output, mode=chosen, filter=None, overwrite=overwrite, extras=extras, directory=False)
 

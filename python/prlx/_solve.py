@@ -17,7 +17,7 @@ from ._verdict import Judged
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._option_types import SolveOptions
+    from ._option_types import SolveKeywords
     from ._progress import Progress
     from ._request import Path as AnyPath
 
@@ -124,7 +124,7 @@ class Offsets(Judged):
 
 @_options.by_name("solve")
 def solve_offsets(
-    files: AnyPath | Iterable[AnyPath], *, progress: Progress = "auto", **options: Unpack[SolveOptions]
+    files: AnyPath | Iterable[AnyPath], *, progress: Progress = "auto", **options: Unpack[SolveKeywords]
 ) -> Offsets:
     """Turn probe windows or raw probe stamps into offsets.
 
@@ -133,7 +133,7 @@ def solve_offsets(
     files
         Files of windows (``probe_windows_node3.jsonl``) or of raw stamps (``src, dst, seq, t1..t4``).
     **options
-        Those of ``SolveOptions``.
+        Those of ``SolveKeywords``.
     progress
         ``"auto"`` shows it on a terminal; ``True``, ``False``, or a function that is called with each state.
 
@@ -160,7 +160,7 @@ def solve_offsets(
 
 
 @_options.by_name("solve")
-def request(files: AnyPath | Iterable[AnyPath], **options: Unpack[SolveOptions]) -> dict[str, Any]:
+def request(files: AnyPath | Iterable[AnyPath], **options: Unpack[SolveKeywords]) -> dict[str, Any]:
     """The request of the operation ``solve``; arguments as of ``solve_offsets``."""
     return {"files": _request.paths(files), **_request.of("solve", options)}
 

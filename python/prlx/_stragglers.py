@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from ._option_types import StragglersOptions
+    from ._option_types import StragglersKeywords
     from ._progress import Progress
     from ._request import Path as AnyPath
 
@@ -276,7 +276,7 @@ def find_stragglers(
     overlay: AnyPath | None = None,
     overwrite: bool = False,
     progress: Progress = "auto",
-    **options: Unpack[StragglersOptions],
+    **options: Unpack[StragglersKeywords],
 ) -> Stragglers:
     """Say who was late at the collectives of several ranks, by how much, and what it cost.
 
@@ -287,7 +287,7 @@ def find_stragglers(
     inputs
         Traces of all ranks, one combined trace, or a trace whose lines are ranks.
     **options
-        Those of ``StragglersOptions``.
+        Those of ``StragglersKeywords``.
     overlay
         A file ``.trace.json`` that is written: tracks of each rank that open in Perfetto beside the trace, with its operations,
         their parts and what its lateness cost.
@@ -339,7 +339,7 @@ def request(
     fail_on: str | None = None,
     outputs: Sequence[Mapping[str, str]] = (),
     overwrite: bool = False,
-    **options: Unpack[StragglersOptions],
+    **options: Unpack[StragglersKeywords],
 ) -> dict[str, Any]:
     """The request of the operation ``stragglers``; arguments as of ``find_stragglers``, and reports written on the way."""
     return {

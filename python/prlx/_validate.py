@@ -19,7 +19,7 @@ from ._verdict import Judged
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._option_types import ValidateOptions
+    from ._option_types import ValidateKeywords
     from ._progress import Progress
 
 
@@ -185,7 +185,7 @@ class Verdicts(Judged):
 
 @_options.by_name("validate")
 def validate_collectives(
-    inputs: Inputs, *, progress: Progress = "auto", **options: Unpack[ValidateOptions]
+    inputs: Inputs, *, progress: Progress = "auto", **options: Unpack[ValidateKeywords]
 ) -> Verdicts:
     """Check collectives of aligned or raw traces for impossible order.
 
@@ -196,7 +196,7 @@ def validate_collectives(
         With clock files they are judged on the clocks that these relate. Without them they are judged as they are, with the
         bounds that traces of ``combine_traces`` carry.
     **options
-        Those of ``ValidateOptions``.
+        Those of ``ValidateKeywords``.
     progress
         As for ``combine_traces``.
 
@@ -222,7 +222,7 @@ def validate_collectives(
 
 
 @_options.by_name("validate")
-def request(inputs: Inputs, **options: Unpack[ValidateOptions]) -> dict[str, Any]:
+def request(inputs: Inputs, **options: Unpack[ValidateKeywords]) -> dict[str, Any]:
     """The request of the operation ``validate``; arguments as of ``validate_collectives``."""
     return {"inputs": _request.named(inputs), **_request.of("validate", options)}
 

@@ -16,6 +16,7 @@ from prlx import (
     _convert,
     _cycles,
     _nccl,
+    _options,
     _probe,
     _solve,
     _stragglers,
@@ -98,9 +99,15 @@ def flags_of(command):
 
 def arguments_of(command):
     """The names of the keyword arguments of the functions behind a command."""
-    signatures = [inspect.signature(getattr(package, name)) for name in FUNCTIONS[command]]
-    kinds = inspect.Parameter.KEYWORD_ONLY
-    return {name for each in signatures for name, parameter in each.parameters.items() if parameter.kind == kinds}
+    return set().union(*(keywords(getattr(package, name)) for name in FUNCTIONS[command]))
+
+
+def keywords(function):
+    """The names that a function takes by keyword; those that a value holds in its place."""
+    parameters = inspect.signature(function).parameters.values()
+    own = {each.name for each in parameters if each.kind == inspect.Parameter.KEYWORD_ONLY}
+    accepts = getattr(function, "accepts", frozenset())
+    return own - {*_options.GROUPS} | accepts if accepts else own
 
 
 def excused(command, table):
@@ -160,7 +167,8 @@ SURROUNDINGS = {"look_in", "today", "environment"}
 def test_arguments_are_fields_of_the_request_under_their_own_names(request_of, inputs):
     given = {"site_map_b": "b.json", "warps": "0"} if request_of is _compare.request else {}
     asked = request_of(*inputs, **given)
-    names = set(inspect.signature(request_of).parameters)
+    parameters = inspect.signature(request_of).parameters.values()
+    names = {each.name for each in parameters if each.kind != inspect.Parameter.KEYWORD_ONLY} | keywords(request_of)
     if request_of is _cycles.request:  # one trace, or one per rank
         names = names - {"trace"} | {"paths"}
     assert set(asked) - SURROUNDINGS == names

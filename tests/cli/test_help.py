@@ -70,9 +70,13 @@ def test_the_overview_lists_every_command(prlx, words):
     ran = prlx(*words)
     assert ran.code == 0
     assert len(ran.out.splitlines()) <= 40
+    assert len(_table.COMMANDS) - len(_table.SECOND) == 15
     for name, summary in _table.COMMANDS.items():
-        assert f"  {name}" in ran.out
-        assert summary in ran.out
+        if name in _table.SECOND:
+            assert re.search(rf"^  also: .*\b{name}\b", ran.out, re.MULTILINE)
+        else:
+            assert f"  {name}" in ran.out
+            assert summary in ran.out
 
 
 def test_no_command_shows_the_overview_as_a_mistake(prlx):
@@ -139,3 +143,30 @@ def test_commands_that_need_no_core_load_none(words):
     code = f"import sys; from prlx.cli import main; assert main({words!r}) == 0; assert 'prlx._prlx' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("combine compare a.json b.json", "combine --compare a.json b.json"),
+        ("nccl compare --json before after", "nccl report --compare --json before after"),
+        ("simulate compare --html p before.py after.py -n 1", "simulate --html p --compare before.py after.py -n 1"),
+        ("pytorch compare before.py after.py", "pytorch run --compare before.py after.py"),
+    ],
+)  # fmt: skip
+def test_compare_is_the_form_of_every_comparison(typed, meant):
+    name, *words = typed.split()
+    command = _table.load(name)
+    assert _parser.parse(command, words) == _parser.parse(command, meant.split()[1:])
+
+
+def test_a_comparison_of_one_script_is_refused(prlx):
+    ran = prlx("simulate", "compare", "after.py")
+    assert ran.code == 2
+    assert "compare takes two scripts" in ran.err
+
+
+@pytest.mark.parametrize("words", [["nccl", "plugin"], ["config", "show"], ["completion", "bash"]])
+def test_quiet_prints_errors_alone(prlx, words):
+    ran = prlx(*words, "-q")
+    assert (ran.out, ran.err) == ("", "")

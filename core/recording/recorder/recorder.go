@@ -21,17 +21,26 @@ import (
 
 // Record says what of a launch is recorded, and where.
 type Record struct {
-	Path          string `json:"path"`
-	Overwrite     bool   `json:"overwrite"`
-	Mode          string `json:"mode"` // "digest", "control-flow" or "values"
-	Predicates    bool   `json:"predicates"`
-	Stores        bool   `json:"stores"`
-	Atomics       bool   `json:"atomics"`
-	Loads         bool   `json:"loads"`
-	Barriers      bool   `json:"barriers"`
-	EventsPerWarp uint32 `json:"events_per_warp"`
-	Outputs       uint64 `json:"outputs"`    // bytes of contents of written arrays that are kept
-	NoWritten     bool   `json:"no_written"` // leave out what the launch wrote; only measurements ask for that
+	Path      string `json:"path"`
+	Overwrite bool   `json:"overwrite"`
+	// What a recording holds. With `control-flow` an event for each branch and each predicate of a memory access, with active and
+	// taken lanes; with `values` also operands of every lane; with `digest` hashes alone.
+	Mode       string `json:"mode" takes:"text" choices:"digest control-flow values" default:"control-flow" group:"record"`
+	Predicates bool   `json:"predicates"`
+	// Record stores, too.
+	Stores bool `json:"stores" takes:"switch" group:"record"`
+	// Record atomics, too.
+	Atomics bool `json:"atomics" takes:"switch" rare:"yes" group:"record"`
+	// Record loads, too.
+	Loads bool `json:"loads" takes:"switch" rare:"yes" group:"record"`
+	// Record barriers, too.
+	Barriers bool `json:"barriers" takes:"switch" rare:"yes" group:"record"`
+	// Keep at most so many events of a warp, the first ones.
+	EventsPerWarp uint32 `json:"events_per_warp" takes:"whole" unset:"all" rare:"yes" group:"record"`
+	// Keep contents of what each launch wrote, up to SIZE. They come with the thread that wrote each element last; of arrays that do
+	// not fit the front is kept. Otherwise there are digests alone.
+	Outputs   uint64 `json:"outputs" takes:"size" group:"record"`
+	NoWritten bool   `json:"no_written"` // leave out what the launch wrote; only measurements ask for that
 
 	Places []observe.Place `json:"places"` // where there are events; none: everywhere
 	Warps  observe.Warps   `json:"warps"`  // that have events, ranges that ascend; none: all

@@ -56,7 +56,7 @@ type Argument struct {
 	Aligned uint64   // pointers: the largest power of two up to MostAligned that divides the address; 0 not known
 	Special string   // what the compiler took for granted of it: "divisible by 16"; "" nothing
 	Points  uint64   // tables of pointers: entries. Digest is then over what they point at, 0: not known what that is
-	Before  uint64   // pointers: contents digest (ContentsDigest) of all the memory behind it before the launch, 0 not known; no other than Held.Digest is like it
+	Before  uint64   // pointers: contents digest (docs/formats/prlx-v2.md) of all the memory behind it before the launch, 0 not known; no other than Held.Digest is like it
 }
 
 // MostAligned is the alignment up to which recordings say that of an address: compilers look at no more, and what is beyond it changes from

@@ -96,7 +96,7 @@ type Held struct {
 	Name      string
 	Type      string // "*fp16"; "" unknown
 	Bytes     uint64 // of the memory; the argument may point anywhere into it
-	Digest    uint64 // ContentsDigest of it
+	Digest    uint64 // contents digest of it (docs/formats/prlx-v2.md)
 	Addresses uint64 // where elements are integers of 8 bytes: how many may be addresses, which change from run to run
 }
 

@@ -12,30 +12,43 @@ import (
 
 // Launch is one launch on the caller's memory.
 type Launch struct {
-	Module          int64             `json:"module"`
-	Kernel          string            `json:"kernel"`
-	Called          string            `json:"called"` // what people call the kernel; "": as the PTX does
-	Launch          uint64            `json:"launch"` // its number in the session
-	Grid            [3]uint32         `json:"grid"`
-	Block           [3]uint32         `json:"block"`
-	Cluster         [3]uint32         `json:"cluster"`
-	SharedBytes     uint64            `json:"shared_bytes"`
-	Params          []Param           `json:"params"`
-	Allocations     []Memory          `json:"allocations"`
-	Table           int64             `json:"table"` // of simulate_arrays: what else pointers may lead to; 0 none
-	Seed            uint64            `json:"seed"`
-	Stop            bool              `json:"stop"`
-	NaN             bool              `json:"nan"`
-	Races           *bool             `json:"races"` // absent: true
-	GlobalRaces     bool              `json:"global_races"`
-	WarpRaces       bool              `json:"warp_races"`
-	Views           bool              `json:"views"`
-	Freed           []Freed           `json:"freed"`       // what were arrays once
-	Convergence     *bool             `json:"convergence"` // absent: true
-	Counts          *bool             `json:"counts"`      // absent: true
-	MaxFindings     int               `json:"max_findings"`
-	MaxInstructions *uint64           `json:"max_instructions"` // absent: as many as a launch has by itself; 0: no limit
-	Heap            uint64            `json:"heap"`             // bytes that malloc takes from; 0: as they are, 8 MiB at first
+	Module      int64     `json:"module"`
+	Kernel      string    `json:"kernel"`
+	Called      string    `json:"called"` // what people call the kernel; "": as the PTX does
+	Launch      uint64    `json:"launch"` // its number in the session
+	Grid        [3]uint32 `json:"grid"`
+	Block       [3]uint32 `json:"block"`
+	Cluster     [3]uint32 `json:"cluster"`
+	SharedBytes uint64    `json:"shared_bytes"`
+	Params      []Param   `json:"params"`
+	Allocations []Memory  `json:"allocations"`
+	Table       int64     `json:"table"` // of simulate_arrays: what else pointers may lead to; 0 none
+	// Permutes the order of blocks and warps; 0 is ascending. Results that depend on it are races.
+	Seed uint64 `json:"seed" takes:"number" default:"0" rare:"yes" group:"machine"`
+	// End at the first finding. In Python the launch raises `FindingError`; without it a launch with findings ends with a
+	// `FindingWarning`.
+	Stop bool `json:"stop" takes:"switch" group:"checks"`
+	// Report instructions that make a NaN of numbers.
+	NaN bool `json:"nan" takes:"switch" rare:"yes" group:"checks"`
+	// Look for races and uninitialised reads in shared memory.
+	Races *bool `json:"races" takes:"switch" default:"true" off:"--no-races: do not look for races and uninitialised reads in shared memory" rare:"yes" group:"checks"`
+	// Look for races between blocks in global memory, too. Blocks that meet there then run one after the other.
+	GlobalRaces bool `json:"global_races" takes:"switch" rare:"yes" group:"checks"`
+	// Look for races between lanes of one warp in shared memory, too.
+	WarpRaces bool `json:"warp_races" takes:"switch" rare:"yes" group:"checks"`
+	// Look for accesses beside the view of an array that was passed, too. Its shape and strides say which part of the array that is.
+	Views bool    `json:"views" takes:"switch" rare:"yes" group:"checks"`
+	Freed []Freed `json:"freed"` // what were arrays once
+	// Look for instructions that a GPU may execute with a part of a warp, though they need all of it. They are `mma`, `wmma` and
+	// `ldmatrix`.
+	Convergence *bool `json:"convergence" takes:"switch" default:"true" off:"--no-convergence: do not look for instructions that a GPU may execute with a part of a warp" rare:"yes" group:"checks"`
+	// Count instructions, branches and traffic per line.
+	Counts *bool `json:"counts" takes:"switch" default:"true" off:"--no-counts: do not count per line" rare:"yes" group:"machine"`
+	// Distinct findings that are kept of a launch. The rest is counted.
+	MaxFindings int `json:"max_findings" takes:"whole" default:"1000" rare:"yes" group:"checks"`
+	// Warp instructions after which a launch ends with an error; 0: no limit. The error names the line; 10^10 take minutes.
+	MaxInstructions *uint64           `json:"max_instructions" takes:"number" unset:"10^10" rare:"yes" group:"machine"`
+	Heap            uint64            `json:"heap"` // bytes that malloc takes from; 0: as they are, 8 MiB at first
 	Record          *recorder.Record  `json:"record"`
 	Watch           *simulation.Watch `json:"watch"`
 	Origin          *origin.Origin    `json:"origin"` // null: no compiler of graphs made the kernel

@@ -3,7 +3,6 @@ package simulation
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -100,5 +99,3 @@ func tableDigest(l *simt.Launch, words []uint64) uint64 {
 	}
 	return binary.LittleEndian.Uint64(h.Sum(nil)) | 1
 }
-
-func hex(n uint64) string { return fmt.Sprintf("0x%016x", n) }

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -83,7 +84,7 @@ func TestAWindowIsAroundItsEvent(t *testing.T) {
 	all, _ := eventsOf(t, trace)
 	looked := 0
 	for number := range trace.Sites().Len() {
-		in := &recorder.Instrumented{Window: &recorder.Window{Site: hex(uint64(trace.Sites().At(number).Key)), Occurrence: 1, After: 2}}
+		in := &recorder.Instrumented{Window: &recorder.Window{Site: fmt.Sprintf("0x%016x", uint64(trace.Sites().At(number).Key)), Occurrence: 1, After: 2}}
 		window, doc, _ := recordDecides(t, 1<<16, &recorder.Record{EventsPerWarp: 6, Instrumented: in})
 		kept, info := eventsOf(t, window)
 		for warp, whole := range all {

@@ -54,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def overview() -> str:
     """The help of ``prlx`` itself."""
-    width = max(map(len, _table.COMMANDS))
+    first = {name: summary for name, summary in _table.COMMANDS.items() if name not in _table.SECOND}
+    width = max(map(len, first))
     lines = [
         "usage: prlx COMMAND [options]",
         "",
@@ -68,7 +69,8 @@ def overview() -> str:
         "  prlx inspect trace.json.gz                                   what is in a file",
         "",
         "commands:",
-        *(f"  {name:<{width}}  {summary}" for name, summary in _table.COMMANDS.items()),
+        *(f"  {name:<{width}}  {summary}" for name, summary in first.items()),
+        f"  also: {', '.join(_table.SECOND)}",
         "",
         "prlx COMMAND --help shows the options of a command.",
         *_EXIT_CODES,

@@ -101,6 +101,8 @@ class Command:
         What it does; the table of commands supplies it.
     program
         Its name where it is installed as a program of its own.
+    comparing
+        Where ``prlx NAME compare A B`` is what a flag ``--compare`` asks for: the words before that flag.
     """
 
     name: str
@@ -111,6 +113,7 @@ class Command:
     notes: tuple[str, ...] = ()
     summary: str = ""
     program: str = ""
+    comparing: tuple[str, ...] | None = None
 
     @property
     def listed(self) -> tuple[Option, ...]:

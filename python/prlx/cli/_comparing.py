@@ -52,7 +52,7 @@ def asked(values: argparse.Namespace, a: str, b: str, **others: object) -> dict[
     """
     from .. import _compare
 
-    chosen = given(values, _compare.request) | others
+    chosen = {"limit": _compare.LISTED} | given(values, _compare.request) | others
     if "max_divergences" in chosen:
         chosen["max_divergences"] = max_divergences(values.max_divergences)
     found = _compare.request(a, b, **chosen)
@@ -169,32 +169,3 @@ def file(flag: str, help: str, *, brief: bool = False) -> Option:
 def brief(option: Option) -> Option:
     """The flag, only named in the help."""
     return replace(option, brief=True)
-
-
-FILTERS = (
-    Option(("--warps",), "compare only these warps: 0-10,15", metavar="LIST"),
-    Option(("--kinds", "--filter-kind"), "report only these kinds: Branch,ActiveMask,Value,Path,...", metavar="LIST"),
-    Option(("--sites", "--filter-sites"), "report only these sites: ids, or file:line", metavar="LIST"),
-)
-MAX_DIVERGENCES = Option(
-    ("--max-divergences", "--max-allowed-divergences"),
-    "divergences allowed; KIND=N for one kind",
-    "texts",
-    "N",
-)
-BASELINE_B = Option(("--baseline-b",), "more runs equal to B", takes="paths", metavar="FILE", brief=True)
-ACCEPTED = file("--accepted", "differences accepted for a while (TOML)")
-IGNORE_ACTIVE_MASK = Option(
-    ("--ignore-active-mask",), "differences of active lanes do not count", takes="switch", brief=True
-)
-STRICT_ORDER = Option(("--strict-order",), "another order of divergent paths counts too", takes="switch", brief=True)
-CROSS_GPU = Option(("--cross-gpu",), "compare recordings of different machines by thread", takes="switch", brief=True)
-SOURCE_ROOTS = Option(
-    ("--source-roots", "--source-root"), "where sources are looked for", takes="paths", metavar="DIR", brief=True
-)
-LIBRARIES = Option(
-    ("--libraries",), "files whose lines come after their callers' lines", takes="texts", metavar="PATTERN", brief=True
-)
-SITE_MAP_B = Option(
-    ("--site-map-b", "--remap-b"), "the site map of B, built apart", takes="path", metavar="FILE", brief=True
-)

@@ -1,4 +1,4 @@
-"""The version before, of ``prlx simulate --compare``: it runs first, and what it did is kept to be compared with."""
+"""The version before, of ``prlx simulate compare``: it runs first, and what it did is kept to be compared with."""
 
 from __future__ import annotations
 

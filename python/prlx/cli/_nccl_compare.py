@@ -1,4 +1,4 @@
-"""``prlx nccl report --compare A B``: which part of the time grew from one run to another, and for whom."""
+"""``prlx nccl compare A B``: which part of the time grew from one run to another, and for whom."""
 
 from __future__ import annotations
 
@@ -51,9 +51,7 @@ def compare(values: argparse.Namespace, ui: UI) -> int:
     from .. import _nccl_compare
 
     if len(values.input) != 2:
-        raise UsageError(
-            f"--compare takes two runs, got {len(values.input)}", hint="prlx nccl report --compare BEFORE AFTER"
-        )
+        raise UsageError(f"--compare takes two runs, got {len(values.input)}", hint="prlx nccl compare BEFORE AFTER")
     if values.probes or values.limit is not None or values.html:
         raise UsageError(
             "--probes, --limit and --html are of a report of one run", hint="--compare prints; --json is for machines"

@@ -29,12 +29,24 @@ def from_setting(key: str, help: str = "", *, name: str = "", off: str = "", met
     )
 
 
-def of(operation: str) -> tuple[Option, ...]:
-    """The flags of an operation, from the table of options."""
-    return tuple(_flag(option) for option in _options.of(operation).values())
+def of(operation: str, *names: str) -> tuple[Option, ...]:
+    """The flags of an operation, from the table of options: all of them, or those of some names."""
+    options = _options.of(operation)
+    return tuple(_flag(options[name]) for name in names or options if not options[name].flagless)
 
 
-_TYPED: dict[str, Takes] = {"node": "text", "inputs": "paths"}
+# How a flag takes what Python takes as a number, a name or several.
+_TYPED: dict[str, Takes] = {
+    "node": "text",
+    "inputs": "paths",
+    "recordings": "paths",
+    "names": "texts",
+    "allowed": "texts",
+    "list": "text",
+    "tolerance": "text",
+    "warps": "text",
+    "sites": "text",
+}
 
 
 def _flag(option: _options.Option) -> Option:
@@ -70,14 +82,4 @@ SALVAGE = Option(("--salvage",), "read the complete part of a trace that was cut
 WORKERS = from_setting("workers", "parallel workers; the output is the same for any number", metavar="N")
 MEMORY_LIMIT = from_setting("memory-limit", "memory that the job may take, such as 512MiB", metavar="SIZE")
 
-# What commands that compare recordings of kernels share.
-VALUES = Option(("--values",), "compare values, too (bit for bit without --tolerance)", takes="switch")
-SITE_MAP = Option(
-    ("--site-map", "--map"), "site map of v1 recordings; default: one found nearby", takes="path", metavar="FILE"
-)
-FORCE = Option(("--force",), "compare different kernels too", takes="switch")
-IGNORE = Option(("--ignore",), "sites that do not count: file:line, func:NAME, kind:NAME", "texts", "PATTERN")
-TOLERANCE = Option(("--tolerance",), "how far values may be apart: rel=1e-5, f16:ulp=4", metavar="SPEC")
-NAN = Option(("--nan",), "how NaN compares", choices=("equal", "bits", "never"))
-REQUIRE = Option(("--require",), "what must agree: control-flow,outputs,values", metavar="LIST", setting="diff.require")
 SESSION = Option(("--session",), "A and B are sessions (directories always are)", takes="switch", brief=True)

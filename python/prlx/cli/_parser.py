@@ -131,7 +131,7 @@ def parse(command: Command, words: Sequence[str]) -> argparse.Namespace:
         With the near name when a flag is unknown.
     """
     parser = build(command)
-    words, others = split(command, words)
+    words, others = split(command, _with_flag(command, words))
     try:
         values, rest = parser.parse_known_intermixed_args(list(words))
     except UsageError as error:
@@ -145,6 +145,19 @@ def parse(command: Command, words: Sequence[str]) -> argparse.Namespace:
         if item.count == "rest":
             setattr(values, item.name.lower(), others)
     return values
+
+
+def _with_flag(command: Command, words: Sequence[str]) -> Sequence[str]:
+    """The words of ``prlx NAME compare A B`` with the flag in place of the verb; of scripts the flag takes the first one."""
+    if words[:1] != ["compare"] or command.comparing is None:
+        return words
+    words = [*command.comparing, *words[1:]]
+    if next(option.takes for option in command.options if option.name == "compare") == "switch":
+        return [*words, "--compare"]
+    own, rest = split(command, words)
+    if not rest:
+        raise UsageError("compare takes two scripts", hint=f"prlx {command.name} compare BEFORE AFTER")
+    return [*own[:-1], "--compare", own[-1], *rest]
 
 
 def split(command: Command, words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -208,6 +221,7 @@ def given(values: argparse.Namespace, call: Callable[..., object]) -> dict[str, 
 
     parameters = inspect.signature(call).parameters.values()
     names = {each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
+    names |= getattr(call, "accepts", frozenset())
     return {name: value for name, value in vars(values).items() if name in names and value is not None}
 
 

@@ -38,6 +38,9 @@ COMMANDS: dict[str, str] = {
 }
 
 
+# What is another form of one of the others, or is seldom asked for: the first help only names these.
+SECOND = ("align", "pytorch", "session", "flamegraph", "convert", "completion", "version", "config")
+
 # What original prlx 0.5 called what is another command now.
 ALIASES: dict[tuple[str, ...], str] = {("triton",): "run", ("session", "capture"): "run"}
 

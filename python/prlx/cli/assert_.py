@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._errors import FileAccessError, IncompatibleTracesError, TraceFormatError, UsageError
 from . import _options as options
 from ._command import Command, Option, Positional
-from ._comparing import (
-    ACCEPTED,
-    BASELINE_B,
-    CROSS_GPU,
-    FILTERS,
-    IGNORE_ACTIVE_MASK,
-    LIBRARIES,
-    MAX_DIVERGENCES,
-    SITE_MAP_B,
-    SOURCE_ROOTS,
-    STRICT_ORDER,
-    asked,
-    brief,
-    code,
-    file,
-    reports,
-    show,
-)
+from ._comparing import asked, brief, code, file, reports, show
 from ._outputs import shown_path
 from ._render import clean
 
@@ -135,40 +117,17 @@ COMMAND = Command(
     options=(
         file("--golden", "the recording, or session, that A must equal"),
         Option(("--update-golden",), "replace the golden recording if the check fails", takes="switch"),
-        MAX_DIVERGENCES,
-        options.VALUES,
-        options.TOLERANCE,
-        Option(("--ignore",), "sites that do not count: file:line, func:NAME, ...", takes="texts", metavar="PATTERN"),
-        replace(IGNORE_ACTIVE_MASK, brief=False),
-        ACCEPTED,
-        Option(
-            ("--baseline",), "more runs that should equal A; how they differ is noise", takes="paths", metavar="FILE"
-        ),
+        *options.of("assert"),
         file("--junit", "write a JUnit report"),
         file("--sarif", "write SARIF 2.1.0"),
         file("--github", "write GitHub annotations; - prints them"),
         options.JSON,
-        options.REQUIRE,
         Option(("--strict",), "exit 5 when too little was recorded to be sure", takes="switch"),
-        brief(options.NAN),
-        brief(options.SITE_MAP),
-        SITE_MAP_B,
         file("--html", "write a report for a browser", brief=True),
         file("--csv", "write every listed divergence as a row", brief=True),
         file("--markdown", "write a summary for a pull request", brief=True),
         brief(options.OVERWRITE),
-        BASELINE_B,
-        Option(("--explain",), "say why if it fails", takes="switch", off="--no-explain", brief=True),
-        *map(brief, FILTERS),
-        Option(("--verify",), "read all of both", takes="switch", off="--no-verify", brief=True),
-        SOURCE_ROOTS,
-        LIBRARIES,
-        brief(options.FORCE),
-        CROSS_GPU,
-        STRICT_ORDER,
         options.SESSION,
-        brief(options.WORKERS),
-        brief(options.MEMORY_LIMIT),
     ),
     notes=("exit codes: 0 passed, 1 too much differs, 4 nothing in common, 5 inconclusive, losses (--strict)",),
 )

@@ -46,7 +46,7 @@ def _compare(values: argparse.Namespace, ui: UI) -> int:
     if len(values.input) != 2:
         raise UsageError(
             f"--compare takes two alignments, got {len(values.input)}",
-            hint="prlx combine --compare A/alignment.json B/alignment.json",
+            hint="prlx combine compare A/alignment.json B/alignment.json",
         )
     config = _config.load()
     for option in COMMAND.options:
@@ -328,15 +328,19 @@ def _counts(result: CombinedTrace, ui: UI) -> Iterator[str]:
 COMMAND = Command(
     name="combine",
     run=run,
+    comparing=(),
     examples=(
         ("prlx combine node0/ node1/ --probes probes_*.jsonl -o run/", "aligned by network probes"),
         ("prlx combine 0=a.xplane.pb 1=b.xplane.pb --declared off.toml", "ids given, offsets known"),
-        ("prlx combine rank*.json.gz -o all.json.gz --report all.html", "Kineto traces, one JSON"),
+        ("prlx combine rank*.json.gz -o all.json.gz --html all.html", "Kineto traces, one JSON"),
+        ("prlx combine compare a/alignment.json b/alignment.json", "do their clocks agree"),
     ),
-    positionals=(Positional("INPUT", "files, directories or globs; ID=PATH names the node"),),
+    positionals=(
+        Positional("INPUT", "files, directories or globs; ID=PATH names a node; or: compare A B", verbs=("compare",)),
+    ),
     options=(
         *options.of("combine"),
-        Option(("--compare",), "compare two alignments instead: do their clocks agree", takes="switch"),
+        Option(("--compare",), "as prlx combine compare A B", takes="switch", brief=True),
         options.JSON,
     ),
 )

@@ -59,7 +59,7 @@ COMMAND = Command(
             metavar="OUT",
         ),
         Option(("--to",), "the format to write", choices=("v1", "v2"), setting="convert.to"),
-        options.SITE_MAP,
+        *options.of("diff", "site_map"),
         Option(
             ("--map-output",), "with --to v1: write the site map that names its sites", takes="path", metavar="FILE"
         ),

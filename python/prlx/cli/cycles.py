@@ -438,7 +438,7 @@ COMMAND = Command(
             brief=True,
         ),
         Option(("--max-levels",), "at most so many levels, 1 to 4", takes="whole", metavar="N", brief=True),
-        Option(("--kernels",), "kernels and costs to show; default 8, 0 for all", takes="number", metavar="N"),
+        Option(("--kernels", "-n"), "kernels and costs to show; default 8, 0 for all", takes="number", metavar="N"),
         Option(("--alpha",), "compare: chance of a false change in a class; 0.01", metavar="SHARE", brief=True),
         Option(("--min-change",), "compare: the smallest change worth a word; 3%", metavar="SHARE", brief=True),
         Option(("--similarity",), "compare: least share of kernels in common; 0.5", metavar="SHARE", brief=True),

@@ -14,28 +14,7 @@ from .._errors import UsageError
 from .._units import format_count, plural
 from . import _options as options
 from ._command import Command, Option, Positional
-from ._comparing import (
-    ACCEPTED,
-    BASELINE_B,
-    CROSS_GPU,
-    FILTERS,
-    IGNORE_ACTIVE_MASK,
-    LIBRARIES,
-    MAX_DIVERGENCES,
-    REPORTS,
-    SITE_MAP_B,
-    SOURCE_ROOTS,
-    STRICT_ORDER,
-    asked,
-    brief,
-    check_sessions,
-    code,
-    file,
-    max_divergences,
-    reports,
-    say_written,
-    show,
-)
+from ._comparing import REPORTS, asked, brief, check_sessions, code, file, max_divergences, reports, say_written, show
 from ._render import Column, clean, table
 
 if TYPE_CHECKING:
@@ -328,37 +307,24 @@ COMMAND = Command(
         Positional("B", "the recording or session to compare with A", "one"),
     ),
     options=(
-        options.VALUES,
-        options.TOLERANCE,
-        brief(options.NAN),
-        options.IGNORE,
-        Option(
-            ("--baseline",), "more runs that should equal A; how they differ is noise", takes="paths", metavar="FILE"
-        ),
-        Option(("--explain", "--classify"), "why: the evidence, and what kind of cause it is", takes="switch"),
+        *options.of("diff"),
         Option(
             ("--try-statements", "--try"),
             "run mixed texts of A and B on recorded inputs: which change matters",
             takes="switch",
         ),
+        file("--html", "write a report: clusters, source, lanes, in one file"),
+        options.JSON,
+        Option(("--compat",), "original prlx 0.5's JSON instead, bit for bit", takes="switch"),
         Option(
             ("--rerun",),
             "where that is not settled, record {side} a or b to {out} again with this command",
             metavar="CMD",
             brief=True,
         ),
-        *FILTERS,
-        options.SITE_MAP,
-        SOURCE_ROOTS,
-        LIBRARIES,
         Option(
             ("--max-shown", "-n"), "clusters to show", takes="number", metavar="N", setting="diff.max-shown", brief=True
         ),
-        brief(MAX_DIVERGENCES),
-        options.REQUIRE,
-        file("--html", "write a report: clusters, source, lanes, in one file"),
-        options.JSON,
-        Option(("--compat",), "original prlx 0.5's JSON instead, bit for bit", takes="switch"),
         Option(
             ("--strict",), "exit 5 when losses limit the verdict", takes="switch", setting="diff.strict", brief=True
         ),
@@ -370,17 +336,7 @@ COMMAND = Command(
         file("--perfetto", "write tracks in the real order of events", brief=True),
         file("--export-flamegraph", "write the Chrome JSON of original prlx 0.5", brief=True),
         brief(options.OVERWRITE),
-        BASELINE_B,
-        brief(ACCEPTED),
-        Option(("--limit", "-l"), "divergences that --json and reports list", takes="number", metavar="N", brief=True),
         Option(("--history",), "show the events around the first divergence", takes="switch", brief=True),
-        Option(("--floats", "--float"), "show operands as floats", takes="switch", brief=True),
-        IGNORE_ACTIVE_MASK,
-        STRICT_ORDER,
-        Option(("--verify",), "read all of both, to notice damage", takes="switch", off="--no-verify", brief=True),
-        brief(options.FORCE),
-        CROSS_GPU,
-        SITE_MAP_B,
         file("--remap-a", "the site map of A, with --remap-b", brief=True),
         options.SESSION,
         Option(("--dump-a",), "print the first events of A instead", takes="number", metavar="N", brief=True),
@@ -388,8 +344,6 @@ COMMAND = Command(
         Option(("--lookahead",), "window of original prlx 0.5, with --compat", takes="number", metavar="N", brief=True),
         Option(("--continue-after-path",), "go on after a path divergence, with --compat", takes="switch", brief=True),
         Option(("--tui",), "refused: --html FILE is for browsing", takes="switch", refused=True),
-        brief(options.WORKERS),
-        brief(options.MEMORY_LIMIT),
     ),
     notes=("exit codes: 0 same, 1 divergence, 4 nothing in common, 5 inconclusive, or losses under --strict",),
 )

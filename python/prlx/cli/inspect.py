@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -400,7 +401,7 @@ COMMAND = Command(
     ),
     positionals=(Positional("FILE", "files, directories or globs; - reads stdin"),),
     options=(
-        options.from_setting("inspect.limit", "rows of each table", metavar="N"),
+        replace(options.from_setting("inspect.limit", "rows of each table", metavar="N"), flags=("--limit", "-n")),
         options.SKIP_UNREADABLE,
         options.SALVAGE,
         options.JSON,

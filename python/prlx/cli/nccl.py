@@ -46,10 +46,14 @@ def _plugin(values: argparse.Namespace, ui: UI) -> int:
         ui.out.line(str(library))
         return 0
     variable = f"NCCL_PROFILER_PLUGIN={library}"
-    ui.out.line("One line, for every process of the job:")
-    ui.out.line(f"  SLURM       export {variable}  (in the batch script, above srun)")
-    ui.out.line(f"  torchrun    {variable} torchrun ...")
-    ui.out.line(f"  Kubernetes  env: [{{name: NCCL_PROFILER_PLUGIN, value: {library}}}]")
+    ui.show(
+        [
+            "One line, for every process of the job:",
+            f"  SLURM       export {variable}  (in the batch script, above srun)",
+            f"  torchrun    {variable} torchrun ...",
+            f"  Kubernetes  env: [{{name: NCCL_PROFILER_PLUGIN, value: {library}}}]",
+        ]
+    )
     return 0
 
 
@@ -150,12 +154,13 @@ _VERBS = {
 COMMAND = Command(
     name="nccl",
     run=run,
+    comparing=("report",),
     examples=(
         ("prlx nccl plugin", "the line that makes a job record"),
         ("prlx nccl plugin --path", "the path alone, for scripts"),
         ("prlx nccl diagnose recordings/", "what holds the job up, while it runs or after"),
         ("prlx nccl report recordings/ --html nccl.html", "where the time of all operations went"),
-        ("prlx nccl report --compare before after", "which part of it grew, and for whom"),
+        ("prlx nccl compare before after", "which part of it grew, and for whom"),
         ("prlx nccl merge recordings -o job.json", "all ranks as one trace for Perfetto"),
         ("prlx nccl watch recordings --until-stall", "while the job runs: ends when it stops moving"),
         ("prlx nccl collect node0 node1 -o job42", "recordings of many folders into one"),
@@ -185,7 +190,7 @@ COMMAND = Command(
         Option(("--compare",), "report: two runs, part by part; exit code 1: the second is slower", takes="switch"),
         Option(("--probes",), "stamps of prlx probe, which relate the clocks of hosts", takes="paths", metavar="FILE"),
         Option(
-            ("--limit",),
+            ("--limit", "-n"),
             "findings, or operations with all their ranks, in the document",
             takes="whole",
             metavar="N",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._errors import UsageError
+from . import _options as options
 from . import simulate
 from ._command import Command, Option, Positional
 
@@ -39,6 +40,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
 COMMAND = Command(
     name="pytorch",
     run=run,
+    comparing=("run",),
     examples=(
         ("prlx pytorch run train.py --steps 1", "what torch.compile makes, checked"),
         ("prlx pytorch run --record before/ train.py", "recorded, for prlx diff before/ after/"),
@@ -51,7 +53,9 @@ COMMAND = Command(
     ),
     options=(
         Option(("--device",), "where kernels run; auto", choices=_DEVICES),
-        *simulate.SIMULATING,
+        *options.of("pytorch"),
+        Option(("--map-cuda",), "refused: leave models and tensors on the CPU", takes="switch", brief=True),
+        *simulate.OF_COMMANDS,
     ),
     notes=(
         "exit code 1: a check found something, 5: not all was checked. A script that fails has its own.",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from .. import _options
 from .._errors import FileAccessError, FindingError, FindingWarning, PrlxError, UsageError
 from .._verdict import conclusion_of
 from . import _options as options
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from ._ui import UI, Stream
 
 SELFTEST = "prlx-simulate-selftest.json"
-_MODES = ("digest", "control-flow", "values")
-_CAPTURES = ("observed", "instrumented")
 _OF_PROGRAMS = frozenset({
     "output", "mode", "stores", "atomics", "loads", "barriers", "events_per_warp", "outputs", "overwrite", "html",
     "json", "seed", "nan", "races", "global_races", "warp_races", "convergence", "counts", "max_findings",
@@ -330,96 +329,30 @@ def _show(error: Exception, script: Path) -> None:
     traceback.print_exception(type(error), error, trace)  # none of its frames: Python could not read it
 
 
-# What only recording has.
-RECORDING = (
-    Option(("--mode",), "what a recording holds", choices=_MODES),
-    Option(("--capture",), "kernels are watched, or compiled to record by themselves", choices=_CAPTURES, brief=True),
-    Option(
-        ("--filter",),
-        "record only NAME (* and ?), FILE:LINE, func:NAME; several",
-        takes="texts",
-        metavar="NAME",
-        brief=True,
-    ),
-    Option(("--stores",), "record stores, too", takes="switch"),
-    Option(("--atomics",), "record atomics, too", takes="switch", brief=True),
-    Option(("--loads",), "record loads, too", takes="switch", brief=True),
-    Option(("--barriers",), "record barriers, too", takes="switch", brief=True),
-    Option(("--events-per-warp",), "keep so many events of a warp", takes="whole", metavar="N", brief=True),
-    Option(("--outputs",), "keep contents of what each launch wrote, up to SIZE", metavar="SIZE"),
-    Option(("--inputs",), "keep arrays as they were before each launch, up to SIZE", metavar="SIZE", brief=True),
-    Option(
-        ("--sources",),
-        "leave out the text of kernels",
-        takes="switch",
-        off="--no-sources",
-        setting="simulate.sources",
-        brief=True,
-    ),
-    Option(("--window",), "keep events around SITE[:VISIT[:AFTER]]", metavar="SITE", brief=True),
-    Option(("--within-registers",), "record what registers of a GPU leave room for", takes="switch", brief=True),
-    Option(("--plan",), "say what recording would take and lose; record nothing", takes="switch", brief=True),
-    Option(("--overwrite",), "replace the recordings or the page that are there", takes="switch"),
-)
-SIMULATING = (
-    Option(
-        ("--output", "--record"),
-        "record every launch: a new directory, or FILE.prlx for one",
-        takes="path",
-        metavar="DIR",
-    ),
-    *RECORDING,
-    Option(("--stop",), "end the script at the first finding", takes="switch"),
-    Option(
-        ("--seed",), "permutes the order of blocks and warps; 0: ascending", takes="number", metavar="N", brief=True
-    ),
-    Option(("--nan",), "report instructions that turn numbers into NaN", takes="switch", brief=True),
-    Option(("--races",), "do not look for races in shared memory", takes="switch", off="--no-races", brief=True),
-    Option(("--global-races",), "look for races between blocks, too", takes="switch", brief=True),
-    Option(("--warp-races",), "look for races between lanes of a warp, too", takes="switch", brief=True),
-    Option(("--views",), "look for accesses beside the view that was passed", takes="switch", brief=True),
-    Option(("--empty",), "nobody wrote the array NAME before a launch", takes="texts", metavar="NAME", brief=True),
-    Option(
-        ("--convergence",),
-        "do not look for a warp that a GPU may split",
-        takes="switch",
-        off="--no-convergence",
-        brief=True,
-    ),
-    Option(("--counts",), "do not count per line", takes="switch", off="--no-counts", brief=True),
-    Option(("--max-findings",), "distinct findings kept of a launch; 1000", takes="whole", metavar="N", brief=True),
-    Option(
-        ("--max-instructions",),
-        "warp instructions that end a launch; 10^10, 0: none",
-        takes="number",
-        metavar="N",
-        brief=True,
-    ),
+def _flags(operation: str) -> tuple[tuple[Option, ...], tuple[Option, ...]]:
+    """Flags of scripts that run on the simulator, and those of them that are about recording."""
+    flags = options.of(operation)
+    held = {option.name for option in _options.of(operation).values() if option.group == "record"}
+    return flags, tuple(flag for flag in flags if flag.name in held)
+
+
+SIMULATED, RECORDING = _flags("simulate")
+# What no function in Python takes.
+OF_COMMANDS = (
     Option(("--html",), "write a page: source, findings, which block touched what", takes="path", metavar="FILE"),
-    Option(
-        ("--compare",), "run the version BEFORE first, and compare lines and results", takes="path", metavar="BEFORE"
-    ),
-    Option(
-        ("--breaks", "--break"),
-        "show what lanes hold at FILE:LINE, or FILE:LINE:LANE",
-        takes="texts",
-        metavar="FILE:LINE",
-    ),
-    Option(("--max-stops",), "stops at these lines that are kept; 100", takes="whole", metavar="N", brief=True),
-    Option(("--touched",), "say which block touched what, too", takes="switch", brief=True),
-    Option(("--map-cuda",), 'run torch code that says device="cuda" on the CPU', takes="switch"),
-    options.WORKERS,
-    options.MEMORY_LIMIT,
+    Option(("--compare",), "as prlx simulate compare BEFORE SCRIPT", takes="path", metavar="BEFORE", brief=True),
     options.JSON,
 )
+SIMULATING = (*SIMULATED, *OF_COMMANDS)
 COMMAND = Command(
     name="simulate",
     run=run,
+    comparing=(),
     examples=(
         ("prlx simulate train.py --steps 1", "its kernels, compiled and checked, without a GPU"),
         ("prlx simulate --map-cuda model.py", 'torch code that says device="cuda"'),
         ("prlx simulate --record before/ train.py", "recorded, for prlx diff before/ after/"),
-        ("prlx simulate --compare before.py after.py", "two versions of a kernel, line by line"),
+        ("prlx simulate compare before.py after.py", "two versions of a kernel, line by line"),
         ("prlx simulate -- ./a.out", "a CUDA program of nvcc -cudart shared or clang"),
         ("prlx simulate -- python train.py", "any program: it finds a CUDA driver of ours"),
         ("prlx simulate --selftest", "does a GPU do the same? one file to send"),
