@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/prlx-go/prlx/core/simulator/simulation"
 )
@@ -54,8 +55,8 @@ func newClient(t *testing.T, bytes int) *client {
 	return c
 }
 
-// ask sends an operation and takes the reply.
-func (c *client) ask(op string, request any) []byte {
+// send sends an operation.
+func (c *client) send(op string, request any) {
 	c.t.Helper()
 	text, err := json.Marshal(request)
 	if err != nil {
@@ -66,6 +67,12 @@ func (c *client) ask(op string, request any) []byte {
 	if _, err := c.pipe.Write(append(append(frame, op...), text...)); err != nil {
 		c.t.Fatal(err)
 	}
+}
+
+// ask sends an operation and takes the reply.
+func (c *client) ask(op string, request any) []byte {
+	c.t.Helper()
+	c.send(op, request)
 	var head [4]byte
 	if _, err := io.ReadFull(c.pipe, head[:]); err != nil {
 		c.t.Fatal(err)
@@ -166,6 +173,27 @@ func TestAProcessWithoutPythonHasADevice(t *testing.T) {
 	c.pipe.Close()
 	if reply := <-c.ended; reply[0] != replyDocument || !strings.Contains(string(reply), `"requests":`) {
 		t.Errorf("the end of the pipe: %s", reply)
+	}
+}
+
+// TestADeviceEndsWithItsClient, also in the middle of a launch that would never end.
+func TestADeviceEndsWithItsClient(t *testing.T) {
+	endless := strings.Replace(increment, "	@%p1 bra $done;", "$again:\n	bra $again;", 1)
+	c := newClient(t, 1<<16)
+	var loaded simulateLoadDocument
+	c.must("simulate_load", map[string]any{"name": "endless.ptx", "ptx": endless}, &loaded)
+	c.send("simulate_launch", map[string]any{
+		"module": loaded.Module, "kernel": "increment", "grid": [3]int{1, 1, 1}, "block": [3]int{64, 1, 1}, "max_instructions": 0,
+		"params": []map[string]any{{"name": "p", "type": "u64", "allocation": -2}, {"name": "n", "type": "u32", "allocation": -2}},
+	})
+	c.pipe.Close()
+	select {
+	case reply := <-c.ended:
+		if reply[0] != replyDocument {
+			t.Errorf("the device ended with %s", reply)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the device still runs the launch of a client that is gone")
 	}
 }
 
