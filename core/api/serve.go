@@ -76,7 +76,7 @@ func (c *Core) serveDevice(j *job.Job, r *serveDeviceRequest) (*serveDeviceDocum
 			return reply(nil, fault.Usagef("there is no operation %q of a device", op))
 		}
 		if op == "simulate_launch" && r.Run != nil {
-			return r.Run.launch(request, func(request []byte) []byte { return inner.callUnder(ctx, op, request) })
+			return r.Run.launch(&inner.device, request, func(request []byte) []byte { return inner.callUnder(ctx, op, request) })
 		}
 		return inner.callUnder(ctx, op, request)
 	})

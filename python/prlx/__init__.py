@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from ._session import Session
     from ._session_diff import SessionDiff
     from ._simulate import simulate
+    from ._simulate_program import ProgramRun, simulate_program
     from ._simulate_ptx import simulate_ptx
     from ._simulate_selftest import SelftestSimulator, selftest_simulator
     from ._simulation import Finding, Simulation
@@ -109,6 +110,7 @@ __all__ = [
     "Plan",
     "PrlxError",
     "Probing",
+    "ProgramRun",
     "Recording",
     "SelftestNccl",
     "SelftestSimulator",
@@ -155,6 +157,7 @@ __all__ = [
     "selftest_simulator",
     "session",
     "simulate",
+    "simulate_program",
     "simulate_ptx",
     "solve_offsets",
     "try_statements",
@@ -189,6 +192,7 @@ _LAZY = {
     "Origin": "_origin",
     "Plan": "_plan",
     "Probing": "_probe",
+    "ProgramRun": "_simulate_program",
     "Recording": "_simulator",
     "SelftestNccl": "_nccl_files",
     "SelftestSimulator": "_simulate_selftest",
@@ -231,6 +235,7 @@ _LAZY = {
     "selftest_simulator": "_simulate_selftest",
     "session": "_record",
     "simulate": "_simulate",
+    "simulate_program": "_simulate_program",
     "simulate_ptx": "_simulate_ptx",
     "solve_offsets": "_solve",
     "try_statements": "_trial",

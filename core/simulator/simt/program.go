@@ -18,6 +18,7 @@ import (
 	"github.com/prlx-go/prlx/core/simulator/simt/code"
 	"github.com/prlx-go/prlx/core/simulator/simt/compile"
 	"github.com/prlx-go/prlx/core/simulator/simt/execute"
+	"github.com/prlx-go/prlx/core/simulator/simt/memory"
 	"github.com/prlx-go/prlx/core/simulator/simt/record"
 	"github.com/prlx-go/prlx/core/simulator/simt/sites"
 	"github.com/prlx-go/prlx/core/simulator/simt/target"
@@ -162,6 +163,14 @@ func (p *Program) Variable(name string, offset uint64, b []byte, write bool) (ui
 		copy(b, held[offset:])
 	}
 	return n, nil
+}
+
+// Variables are the .global and .const variables, as kernels have left them; known is false where kernels have allocated memory, which is not
+// among them.
+func (p *Program) Variables() (list []memory.Allocation, known bool) {
+	p.running.Lock()
+	defer p.running.Unlock()
+	return p.variables.All()
 }
 
 // SitesNamed are the sites of a kernel and of the functions that it calls: all kinds, whatever a recording asks for, so that the

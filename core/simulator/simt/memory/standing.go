@@ -95,6 +95,18 @@ func (s *Standing) Freed(address uint64) (f freed, ok bool) {
 	return freed{}, false
 }
 
+// All are the arrays as they are now, in ascending order.
+func (s *Standing) All() []Allocation {
+	var all []Allocation
+	if p := s.list.Load(); p != nil {
+		for i := range *p {
+			r := &(*p)[i]
+			all = append(all, Allocation{Name: r.name, Host: r.base, Bytes: r.bytes, ReadOnly: r.readOnly})
+		}
+	}
+	return all
+}
+
 // At is the array that has an address of the process, as it is now.
 func (s *Standing) At(address uint64) (Allocation, bool) {
 	p := s.list.Load()
