@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from ._session import Session
     from ._session_diff import SessionDiff
     from ._simulate import simulate
+    from ._simulate_cuda import simulate_cuda
     from ._simulate_program import ProgramRun, simulate_program
     from ._simulate_ptx import simulate_ptx
     from ._simulate_selftest import SelftestSimulator, selftest_simulator
@@ -157,6 +158,7 @@ __all__ = [
     "selftest_simulator",
     "session",
     "simulate",
+    "simulate_cuda",
     "simulate_program",
     "simulate_ptx",
     "solve_offsets",
@@ -235,6 +237,7 @@ _LAZY = {
     "selftest_simulator": "_simulate_selftest",
     "session": "_record",
     "simulate": "_simulate",
+    "simulate_cuda": "_simulate_cuda",
     "simulate_program": "_simulate_program",
     "simulate_ptx": "_simulate_ptx",
     "solve_offsets": "_solve",

@@ -19,7 +19,7 @@ type Left struct{ pieces, contents [][]byte }
 
 var repeatSeed = maphash.MakeSeed() // nothing that is written depends on it
 
-// Moment looks at what a launch will find; nil where that cannot be told: its module has allocated memory by itself, or there is none.
+// Moment looks at what a launch will find; nil where that is not known: its module has allocated memory by itself, or there is none.
 func (d *Device) Moment(request []byte, module, table int64) *Moment {
 	p, err := d.Module(module)
 	if err != nil {
