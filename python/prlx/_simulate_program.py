@@ -199,6 +199,7 @@ def simulate_program(
     launches: int | None = None,
     rest: Rest = "skip",
     leaks: bool = False,
+    uninitialised: bool = False,
     seed: int = 0,
     nan: bool = False,
     races: bool = True,
@@ -235,6 +236,8 @@ def simulate_program(
         executed; without ``launches`` that holds for all, and the result is that of a whole run.
     leaks
         Memory that is there when a process ends is a finding.
+    uninitialised
+        Look for reads of what is in memory of ``cudaMalloc`` that nobody has written, in the first launch that it is passed to.
     seed, nan, races, global_races, warp_races, convergence, counts, max_findings, max_instructions
         What is checked, as for ``enable``.
     workers, memory_limit
@@ -287,7 +290,7 @@ def simulate_program(
     command = [os.fspath(word) for word in argv]
     with tempfile.TemporaryDirectory(prefix="prlx-run-") as folder:
         told = Path(folder) / "run.json"
-        told.write_text(json.dumps(_run(Path(folder), options, target, launches or 0, rest)))
+        told.write_text(json.dumps(_run(Path(folder), options, target, launches or 0, rest, uninitialised)))
         streams: dict[str, Any] = {"environ": os.environ if env is None else env, "run": told, "cwd": cwd}
         status, said = _ran(command, streams | ({} if stdout is None else {"stdout": stdout}), capture_output)
         seen = _gathered(Path(folder), shown_name(command[0]), target, leaks)
@@ -320,9 +323,12 @@ def _ran(
     return status, (texts[0], texts[1])
 
 
-def _run(folder: Path, options: Options, target: Target | None, most: int, rest: Rest) -> dict[str, Any]:
+def _run(
+    folder: Path, options: Options, target: Target | None, most: int, rest: Rest, uninitialised: bool
+) -> dict[str, Any]:
     """What devices are told of the run that they are part of."""
     checks = {name: getattr(options, name) for name in CHECKS if getattr(options, name) is not None}
+    checks["uninitialised"] = uninitialised
     record = None
     if target is not None:
         record = {**target.request, "path": str(target.path), "texts_beside": True}

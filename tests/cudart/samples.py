@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -30,9 +31,11 @@ PASSED = re.compile(
     r"(?i)test passed|\bpassed\b|result *= *pass|test summary:? *0|returned ok|\bok\b|success|test results: 0|\bpass\b"
     r"|test succeeded|succesfully"
     r"|as expected"
+    r"|Error Threshold of \S+ Percent: 0\b|misses: 0\b"
 )
 WRONG = re.compile(
     r"(?i)\bfailed\b(?! as expected)|result *= *fail|mismatch|test summary:? *[1-9]\d*(?![/\d])|verification error"
+    r"|Error Threshold of \S+ Percent: [1-9]|misses: [1-9]"
 )
 WAIVED = re.compile(r"(?i)waiv|not supported|requires|no capable|cannot find|at least two|two gpus")
 
@@ -83,11 +86,11 @@ def compiled(folder: Path, root: Path, out: Path) -> str:
     return said.strip()[-160:]
 
 
-def ran(program: Path, folder: Path, *options: str) -> dict[str, object]:
+def ran(program: Path, folder: Path, *options: str, arguments: Sequence[str] = ()) -> dict[str, object]:
     """Run a program, and say what came of it."""
     with tempfile.TemporaryFile("w+", errors="replace") as said, tempfile.TemporaryFile("w+") as document:
         child = subprocess.Popen(
-            [sys.executable, "-m", "prlx", "simulate", "--json", *options, "--", str(program)],
+            [sys.executable, "-m", "prlx", "simulate", "--json", *options, "--", str(program), *arguments],
             cwd=folder, stdout=document, stderr=said, stdin=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         begin = time.monotonic()

@@ -30,9 +30,10 @@ type Launch struct {
 	GlobalRaces     bool              `json:"global_races"`
 	WarpRaces       bool              `json:"warp_races"`
 	Views           bool              `json:"views"`
-	Freed           []Freed           `json:"freed"`       // what were arrays once
-	Convergence     *bool             `json:"convergence"` // absent: true
-	Counts          *bool             `json:"counts"`      // absent: true
+	Uninitialised   bool              `json:"uninitialised"` // look for reads of arrays of the table that nobody has written
+	Freed           []Freed           `json:"freed"`         // what were arrays once
+	Convergence     *bool             `json:"convergence"`   // absent: true
+	Counts          *bool             `json:"counts"`        // absent: true
 	MaxFindings     int               `json:"max_findings"`
 	MaxInstructions *uint64           `json:"max_instructions"` // absent: as many as a launch has by itself; 0: no limit
 	Heap            uint64            `json:"heap"`             // bytes that malloc takes from; 0: as they are, 8 MiB at first
@@ -139,6 +140,8 @@ func arguments(r *Launch, l *simt.Launch) ([]simt.Argument, error) {
 				if !known {
 					at = len(l.Memory)
 					places[a.Host] = at
+					l.Standing.Written(a.Host) // perhaps by this launch: later ones are not asked
+					a.Unwritten = a.Unwritten && r.Uninitialised
 					l.Memory = append(l.Memory, a)
 				}
 				p.Allocation = at

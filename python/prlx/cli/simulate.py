@@ -51,7 +51,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     program = _program(values.script)
     if program is not None:
         return _run_program(program, values, ui)
-    for flag in ("launches", "rest", "leaks"):
+    for flag in ("launches", "rest", "leaks", "uninitialised"):
         if getattr(values, flag) not in (None, False):
             raise UsageError(f"--{flag} is about programs", hint=f"prlx simulate --{flag} ... -- PROGRAM runs one")
     return run_script(values, ui, enable)
@@ -419,6 +419,12 @@ COMMAND = Command(
         ),
         Option(
             ("--leaks",), "of a program: memory that is there when it ends is a finding", takes="switch", brief=True
+        ),
+        Option(
+            ("--uninitialised",),
+            "of a program: look for reads of memory of cudaMalloc that nobody has written",
+            takes="switch",
+            brief=True,
         ),
         Option(("--selftest",), "compare the simulator with this machine's GPU", takes="switch"),
     ),

@@ -51,7 +51,12 @@ func (s *Standing) Change(add []Allocation, remove []uint64) int {
 	kept := len(list)
 	for i := range add {
 		if a := &add[i]; a.known() {
-			list = append(list, region{base: a.Host, host: a.Host, bytes: a.Bytes, index: -1, name: a.Name, readOnly: a.ReadOnly})
+			r := region{base: a.Host, host: a.Host, bytes: a.Bytes, index: -1, name: a.Name, readOnly: a.ReadOnly}
+			if a.Unwritten {
+				r.fresh = new(atomic.Bool)
+				r.fresh.Store(true)
+			}
+			list = append(list, r)
 		}
 	}
 	if len(list) > kept {
@@ -122,7 +127,20 @@ func (s *Standing) At(address uint64) (Allocation, bool) {
 		return Allocation{}, false
 	}
 	r := &list[i]
-	return Allocation{Name: r.name, Host: r.base, Bytes: r.bytes, ReadOnly: r.readOnly}, true
+	return Allocation{Name: r.name, Host: r.base, Bytes: r.bytes, ReadOnly: r.readOnly, Unwritten: r.fresh != nil && r.fresh.Load()}, true
+}
+
+// Written says that somebody writes the arrays that begin at some addresses of the process.
+func (s *Standing) Written(hosts ...uint64) {
+	p := s.list.Load()
+	if p == nil {
+		return
+	}
+	for _, host := range hosts {
+		if r := below(*p, host); r != nil && r.base == host && r.fresh != nil {
+			r.fresh.Store(false)
+		}
+	}
 }
 
 // Stand makes arrays that stand reachable, as they are now.
