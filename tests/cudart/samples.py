@@ -3,7 +3,8 @@
 FOLDER is a checkout of NVIDIA/cuda-samples; each folder in it with a .cu file is a program, which is compiled and run. What
 came of each goes into OUT.json: ``passed`` (by its own check), ``ended`` (with 0, without saying so), ``refused`` (by name),
 ``waived`` (it says itself that it does not run here), ``failed``, ``wrong`` (its own check says so), ``long`` (beyond the limit
-of time, SECONDS, 60 without it) and ``not compiled``, each with why. One that takes longer is run again with the first launch
+of time, SECONDS, 60 without it) and ``not compiled``, each with why. Launches that find what an earlier one found are repeated
+instead of executed, which changes no result. One that takes longer is run again with the first launch
 of each kernel in each process alone: ``cut: passed`` and so on.
 """
 
@@ -26,6 +27,7 @@ from tests.cudart.compilers import CUDA
 
 from prlx._program import DRIVER
 
+REPEAT = ("--rest", "repeat")
 SECONDS = float(os.environ.get("SECONDS", "60"))
 PASSED = re.compile(
     r"(?i)test passed|\bpassed\b|result *= *pass|test summary:? *0|returned ok|\bok\b|success|test results: 0|\bpass\b"
@@ -67,6 +69,8 @@ def compiled(folder: Path, root: Path, out: Path) -> str:
         folder,
         "-I",
         folder / "inc",
+        "-I",
+        folder.parent / "inc",
         "-o",
         out,
     ]
@@ -158,7 +162,7 @@ def main() -> None:
                 continue
             program = Path(build) / folder.name
             why = compiled(folder, root, program)
-            results[name] = {"came": "not compiled", "why": why} if why else ran(program, folder)
+            results[name] = {"came": "not compiled", "why": why} if why else ran(program, folder, *REPEAT)
             if results[name]["came"] == "long":
                 results[name] = ran(program, folder, "--launches", "1")
                 results[name]["came"] = f"cut: {results[name]['came']}"
