@@ -21,13 +21,15 @@ type servedRun struct {
 	Folder  string                     `json:"folder"`  // of journals, one per device: NUMBER.jsonl; the devices of the run share it
 	Options map[string]json.RawMessage `json:"options"` // of simulate_launch, instead of what a driver asks
 	Record  *recorder.Record           `json:"record"`  // how launches are recorded; its path is a folder. null: they are not
+	Sources bool                       `json:"sources"` // recordings hold the .cu and .cuh files that lines of their kernel name
 	Most    int                        `json:"most"`    // launches of each kernel that are executed, the others are passed over; 0: all
 	Repeat  bool                       `json:"repeat"`  // a launch that finds what an earlier one found leaves what that one left, and is not executed
 
 	launches map[string]int
 	last     uint64 // launch of this device
 	left     map[uint64]repeated
-	kept     int // bytes of them
+	kept     int                       // bytes of them
+	texts    map[int64]*recorder.Texts // by module
 }
 
 // repeated is what came of a launch that may be repeated.
@@ -95,6 +97,9 @@ func (s *servedRun) told(d *device.Device, request []byte, call func(request []b
 	asked["launch"] = strconv.AppendUint(nil, row.Launch, 10)
 	if s.Record != nil {
 		one := *s.Record
+		if s.Sources {
+			one.Texts = s.textsOf(d, request)
+		}
 		name := unsafeInNames.ReplaceAllString(row.Kernel, "_")
 		one.Path = filepath.Join(one.Path, fmt.Sprintf("%04d_%s.prlx", row.Launch, name[:min(len(name), longestName)]))
 		if asked["record"], err = json.Marshal(&one); err != nil {
@@ -112,6 +117,39 @@ func (s *servedRun) told(d *device.Device, request []byte, call func(request []b
 		s.keep(now, done)
 	}
 	return done, s.write(&row)
+}
+
+// mostText bounds a source file that recordings hold.
+const mostText = 1 << 20
+
+// textsOf are the files of CUDA C that a launch's module was compiled from, as they are now; nil where none is there.
+func (s *servedRun) textsOf(d *device.Device, request []byte) *recorder.Texts {
+	var r struct{ Module int64 }
+	if json.Unmarshal(request, &r) != nil {
+		return nil
+	}
+	if known, ok := s.texts[r.Module]; ok {
+		return known
+	}
+	texts := &recorder.Texts{}
+	if m, err := d.Module(r.Module); err == nil {
+		for _, name := range m.Files() {
+			if ending := filepath.Ext(name); ending != ".cu" && ending != ".cuh" {
+				continue
+			}
+			if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || info.Size() > mostText {
+				continue
+			}
+			if text, err := os.ReadFile(name); err == nil {
+				texts.Add(name, filepath.Base(name), string(text))
+			}
+		}
+	}
+	if s.texts == nil {
+		s.texts = make(map[int64]*recorder.Texts)
+	}
+	s.texts[r.Module] = texts
+	return texts
 }
 
 // moment is what a launch finds, nil where nobody asks or nobody knows.

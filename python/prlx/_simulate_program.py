@@ -329,12 +329,14 @@ def _run(
     """What devices are told of the run that they are part of."""
     checks = {name: getattr(options, name) for name in CHECKS if getattr(options, name) is not None}
     checks["uninitialised"] = uninitialised
-    record = None
+    record, sources = None, False
     if target is not None:
         record = {**target.request, "path": str(target.path), "texts_beside": True}
-        record.pop("sources", None)
+        sources = bool(record.pop("sources", None))
         record["events_per_warp"] = record["events_per_warp"] or 0
-    return {"folder": str(folder), "options": checks, "record": record, "most": most, "repeat": rest == "repeat"}
+    return {"folder": str(folder), "options": checks, "record": record, "sources": sources, "most": most} | {
+        "repeat": rest == "repeat"
+    }
 
 
 def _gathered(folder: Path, name: str, target: Target | None, leaks: bool) -> Run:

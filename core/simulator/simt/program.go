@@ -100,6 +100,9 @@ func (p *Program) Observe(
 	return execute.Run(j, k, p.variables, l, who)
 }
 
+// Files are the source files that lines of the PTX name.
+func (p *Program) Files() []string { return slices.Clone(p.module.Files) }
+
 // Reach says where the accesses of a kernel to global memory can lead: for each kind of them a set of parameters, as bits, that their addresses
 // derive from, each set once and ascending. 0 is an address that was loaded or computed, which may lead anywhere; bit 63 stands for that
 // parameter and those behind it. declared are the parameters that the PTX declares to be pointers.
