@@ -82,7 +82,7 @@ POLYBENCH = {
 
 
 def numbers(path: Path, count: int, low: float, high: float) -> None:
-    """A file of numbers, one a line."""
+    """A file of numbers, one per line."""
     draw = random.Random(path.name)
     path.write_text("".join(f"{draw.uniform(low, high):.6f}\n" for _ in range(count)))
 
