@@ -44,4 +44,4 @@ def test_the_documentation_has_what_came_of_the_samples():
     page = (Path(__file__).parents[2] / "docs" / "cuda.md").read_text()
     assert "\n".join(samples.table(EXPECTED["came"])) in page
     assert set(EXPECTED["came"].values()) <= {*samples.CAME, "cut: wrong"}
-    assert f"got to {len(EXPECTED["came"])} of 151 folders" in page
+    assert f"got to {len(EXPECTED['came'])} of 151 folders" in page
