@@ -113,6 +113,8 @@ class Launch:
     """The text of the kernel, as recordings hold it."""
     table: str = field(default="", repr=False)
     """What the events of a kernel mean that records by itself; "" for others."""
+    called: str = ""
+    """What people call the kernel; "": as the PTX does."""
     origin: dict[str, Any] | None = field(default=None, repr=False, compare=False)
     """The part of a graph that the kernel computes, where a compiler of graphs made it."""
 

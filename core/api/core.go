@@ -30,6 +30,11 @@ func New() *Core {
 
 // Call runs a short operation at once and returns its reply: a status byte and a JSON text.
 func (c *Core) Call(op string, request []byte) []byte {
+	return c.callUnder(context.Background(), op, request)
+}
+
+// callUnder is Call of an operation that ends with a context.
+func (c *Core) callUnder(ctx context.Context, op string, request []byte) []byte {
 	var doc []byte
 	err := safe.Call(func() (err error) {
 		if op == "configure" {
@@ -40,7 +45,7 @@ func (c *Core) Call(op string, request []byte) []byte {
 		if doc, done, err = c.callPacked(op, request); done {
 			return err
 		}
-		j := job.New(context.Background(), c.jobs.Limits())
+		j := job.New(ctx, c.jobs.Limits())
 		if doc, err = c.run(j, op, request); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"os"
 	"slices"
 	"syscall"
@@ -66,7 +67,7 @@ func (c *Core) serveDevice(j *job.Job, r *serveDeviceRequest) (*serveDeviceDocum
 	inner := New()
 	inner.SeeMemory(device.Window(r.Base, shared))
 	doc := &serveDeviceDocument{}
-	err = device.Serve(pipe, func(op string, request []byte) []byte {
+	err = device.Serve(j.Context(), pipe, func(ctx context.Context, op string, request []byte) []byte {
 		doc.Requests++
 		if op == "run_note" && r.Run != nil {
 			return r.Run.note(request)
@@ -75,9 +76,9 @@ func (c *Core) serveDevice(j *job.Job, r *serveDeviceRequest) (*serveDeviceDocum
 			return reply(nil, fault.Usagef("there is no operation %q of a device", op))
 		}
 		if op == "simulate_launch" && r.Run != nil {
-			return r.Run.launch(request, func(request []byte) []byte { return inner.Call(op, request) })
+			return r.Run.launch(&inner.device, request, func(request []byte) []byte { return inner.callUnder(ctx, op, request) })
 		}
-		return inner.Call(op, request)
+		return inner.callUnder(ctx, op, request)
 	})
 	close(ended)
 	_ = group.Wait()

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/prlx-go/prlx/core/simulator/device"
 	"github.com/prlx-go/prlx/core/simulator/simulation"
 )
 
@@ -54,8 +56,8 @@ func newClient(t *testing.T, bytes int) *client {
 	return c
 }
 
-// ask sends an operation and takes the reply.
-func (c *client) ask(op string, request any) []byte {
+// send sends an operation.
+func (c *client) send(op string, request any) {
 	c.t.Helper()
 	text, err := json.Marshal(request)
 	if err != nil {
@@ -66,6 +68,12 @@ func (c *client) ask(op string, request any) []byte {
 	if _, err := c.pipe.Write(append(append(frame, op...), text...)); err != nil {
 		c.t.Fatal(err)
 	}
+}
+
+// ask sends an operation and takes the reply.
+func (c *client) ask(op string, request any) []byte {
+	c.t.Helper()
+	c.send(op, request)
 	var head [4]byte
 	if _, err := io.ReadFull(c.pipe, head[:]); err != nil {
 		c.t.Fatal(err)
@@ -169,6 +177,27 @@ func TestAProcessWithoutPythonHasADevice(t *testing.T) {
 	}
 }
 
+// TestADeviceEndsWithItsClient, also in the middle of a launch that would never end.
+func TestADeviceEndsWithItsClient(t *testing.T) {
+	endless := strings.Replace(increment, "	@%p1 bra $done;", "$again:\n	bra $again;", 1)
+	c := newClient(t, 1<<16)
+	var loaded simulateLoadDocument
+	c.must("simulate_load", map[string]any{"name": "endless.ptx", "ptx": endless}, &loaded)
+	c.send("simulate_launch", map[string]any{
+		"module": loaded.Module, "kernel": "increment", "grid": [3]int{1, 1, 1}, "block": [3]int{64, 1, 1}, "max_instructions": 0,
+		"params": []map[string]any{{"name": "p", "type": "u64", "allocation": -2}, {"name": "n", "type": "u32", "allocation": -2}},
+	})
+	c.pipe.Close()
+	select {
+	case reply := <-c.ended:
+		if reply[0] != replyDocument {
+			t.Errorf("the device ended with %s", reply)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the device still runs the launch of a client that is gone")
+	}
+}
+
 // TestADeviceRefusesWhatIsNoRequest, and memory that is not there.
 func TestADeviceRefusesWhatIsNoRequest(t *testing.T) {
 	for name, bytes := range map[string]string{
@@ -202,5 +231,89 @@ func TestADeviceRefusesWhatIsNoRequest(t *testing.T) {
 		if reply := New().Call("serve_device", []byte(request)); reply[0] != replyError || !strings.Contains(string(reply), want) {
 			t.Errorf("%s: %s", request, reply)
 		}
+	}
+}
+
+// TestALaunchThatFindsTheSameIsRepeated: what it leaves is there again without an instruction; anything else that it finds is executed.
+func TestALaunchThatFindsTheSameIsRepeated(t *testing.T) {
+	held := make([]byte, 4096)
+	c := New()
+	c.SeeMemory(device.Window(clientBase, held))
+	ask := func(op string, request any, into any) []byte {
+		t.Helper()
+		text, err := json.Marshal(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply := c.Call(op, text)
+		if reply[0] != replyDocument || json.Unmarshal(reply[1:], into) != nil {
+			t.Fatalf("%s: %s", op, reply)
+		}
+		return text
+	}
+	threads := strings.Replace(counted, "	setp.ge.u32", "	ld.global.u32 %r1, [threads];\n	setp.ge.u32", 1)
+	var loaded simulateLoadDocument
+	var mapped simulateArraysDocument
+	ask("simulate_load", map[string]any{"name": "increment.ptx", "ptx": threads}, &loaded)
+	ask("simulate_arrays", map[string]any{"add": []map[string]any{{"name": "x", "address": clientBase + 512, "bytes": 40}, {"name": "aside", "address": clientBase + 1024, "bytes": 4}}}, &mapped)
+	run := &servedRun{Folder: t.TempDir(), Repeat: true}
+	launch := func(n int) (executed bool) {
+		t.Helper()
+		request, err := json.Marshal(map[string]any{
+			"module": loaded.Module, "kernel": "increment", "grid": [3]int{1, 1, 1}, "block": [3]int{64, 1, 1}, "table": mapped.Table,
+			"params": []map[string]any{{"name": "p", "type": "u64", "bits": clientBase + 512, "allocation": -2}, {"name": "n", "type": "u32", "bits": n, "allocation": -2}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := run.launch(&c.device, request, func(request []byte) []byte {
+			executed = true
+			return c.Call("simulate_launch", request)
+		})
+		if done[0] != replyDocument {
+			t.Fatalf("%s", done)
+		}
+		return executed
+	}
+	set := func(at, value int) { binary.LittleEndian.PutUint32(held[at:], uint32(value)) }
+	for i, step := range []struct {
+		before   func()
+		n        int
+		executed bool
+		first    uint32 // what it leaves in element 0
+	}{
+		{func() { set(512, 5) }, 10, true, 6},
+		{func() {}, 10, true, 7},
+		{func() { clear(held[512:552]); set(512, 5) }, 10, false, 6},
+		{func() {}, 11, true, 7},                                                  // another parameter
+		{func() { clear(held[512:552]); set(512, 5); set(1024, 1) }, 10, true, 6}, // another array has changed
+		{func() {
+			clear(held[512:552])
+			set(512, 5)
+			set(2048, 0)
+			var size simulateVariableDocument
+			ask("simulate_variable", map[string]any{"module": loaded.Module, "name": "threads", "address": clientBase + 2048, "bytes": 4, "write": true}, &size)
+		}, 10, true, 5}, // a variable of the module has, by which no thread does anything
+	} {
+		step.before()
+		if executed := launch(step.n); executed != step.executed {
+			t.Errorf("step %d: executed is %v, want %v", i, executed, step.executed)
+		}
+		if got := binary.LittleEndian.Uint32(held[512:]); got != step.first {
+			t.Errorf("step %d: element 0 is %d, want %d", i, got, step.first)
+		}
+	}
+	repeated := 0
+	for _, row := range journal(t, run.Folder) {
+		var ran simulation.Document
+		if err := json.Unmarshal(row.Document, &ran); err != nil || ran.Instructions == 0 {
+			t.Errorf("a row of the journal: %v, %d instructions", err, ran.Instructions)
+		}
+		if row.Outcome == "repeated" {
+			repeated++
+		}
+	}
+	if repeated != 1 {
+		t.Errorf("%d rows of the journal say repeated", repeated)
 	}
 }

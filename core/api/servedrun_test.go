@@ -22,7 +22,7 @@ type passed struct {
 
 func pass(t *testing.T, s *servedRun, request string) (handed []passed, done []byte) {
 	t.Helper()
-	done = s.launch([]byte(request), func(request []byte) []byte {
+	done = s.launch(nil, []byte(request), func(request []byte) []byte {
 		var one passed
 		if err := json.Unmarshal(request, &one); err != nil {
 			t.Fatal(err)

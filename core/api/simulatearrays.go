@@ -10,6 +10,8 @@ type simulateArraysRequest struct {
 	Table  int64           `json:"table"` // 0: a new one
 	Add    []device.Memory `json:"add"`
 	Remove []uint64        `json:"remove"` // their addresses
+
+	Written []uint64 `json:"written"` // addresses of arrays that were added unwritten, and that the caller writes
 }
 
 // simulateArraysDocument names the table for launches. It never leaves the boundary.
@@ -20,7 +22,7 @@ type simulateArraysDocument struct {
 
 // simulateArrays changes a table of arrays that kernels may reach through pointers which they load.
 func (c *Core) simulateArrays(_ *job.Job, r *simulateArraysRequest) (*simulateArraysDocument, error) {
-	table, arrays, err := c.device.Map(r.Table, r.Add, r.Remove)
+	table, arrays, err := c.device.Map(r.Table, r.Add, r.Remove, r.Written)
 	if err != nil {
 		return nil, err
 	}

@@ -67,6 +67,8 @@ if TYPE_CHECKING:
     from ._session import Session
     from ._session_diff import SessionDiff
     from ._simulate import simulate
+    from ._simulate_cuda import simulate_cuda
+    from ._simulate_program import ProgramRun, simulate_program
     from ._simulate_ptx import simulate_ptx
     from ._simulate_selftest import SelftestSimulator, selftest_simulator
     from ._simulation import Finding, Simulation
@@ -125,6 +127,7 @@ __all__ = [
     "Plan",
     "PrlxError",
     "Probing",
+    "ProgramRun",
     "RecordOptions",
     "Recording",
     "Rules",
@@ -175,6 +178,8 @@ __all__ = [
     "selftest_simulator",
     "session",
     "simulate",
+    "simulate_cuda",
+    "simulate_program",
     "simulate_ptx",
     "solve_offsets",
     "try_statements",
@@ -214,6 +219,7 @@ _LAZY = {
     "Output": "_option_types",
     "Plan": "_plan",
     "Probing": "_probe",
+    "ProgramRun": "_simulate_program",
     "RecordOptions": "_option_types",
     "Recording": "_simulator",
     "Rules": "_option_types",
@@ -260,6 +266,8 @@ _LAZY = {
     "selftest_simulator": "_simulate_selftest",
     "session": "_record",
     "simulate": "_simulate",
+    "simulate_cuda": "_simulate_cuda",
+    "simulate_program": "_simulate_program",
     "simulate_ptx": "_simulate_ptx",
     "solve_offsets": "_solve",
     "try_statements": "_trial",

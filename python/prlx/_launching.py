@@ -196,6 +196,7 @@ def execute(
     request = {
         "module": _module(launch.function),
         "kernel": launch.function.name,
+        "called": launch.called,
         "launch": number,
         "grid": launch.grid,
         "block": launch.block,

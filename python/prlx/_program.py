@@ -100,16 +100,19 @@ def check_runs(command: Sequence[str], environ: Mapping[str, str]) -> None:
         )
 
 
-def run_program(command: Sequence[str], *, run: Path | None = None, stdout: int | None = None) -> int:
-    """Run a program on the simulator's driver and return its exit code, 128 more than the signal that ended it."""
+def run_program(command: Sequence[str], *, environ: Mapping[str, str], run: Path | None = None, **streams: Any) -> int:
+    """Run a program on the simulator's driver and return its exit code, 128 more than the signal that ended it.
+
+    ``streams`` are of ``subprocess``: where it prints, and where it runs.
+    """
     with tempfile.TemporaryDirectory(prefix="prlx-simulate-") as folder:
-        return run_command(command, environment(Path(folder), os.environ, run), stdout)
+        return run_command(command, environment(Path(folder), environ, run), **streams)
 
 
-def run_command(command: Sequence[str], environ: Mapping[str, str], stdout: int | None = None) -> int:
+def run_command(command: Sequence[str], environ: Mapping[str, str], **streams: Any) -> int:
     """Run a program and return its exit code, 128 more than the signal that ended it."""
     try:
-        child = subprocess.Popen(list(command), env=dict(environ), stdout=stdout)
+        child = subprocess.Popen(list(command), env=dict(environ), **streams)
     except OSError as error:
         raise FileAccessError(f"cannot be run: {error.strerror}", path=str(command[0])) from error
     while True:

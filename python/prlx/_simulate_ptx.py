@@ -7,6 +7,7 @@ import os
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -102,23 +103,54 @@ def simulate_ptx(
     >>> done.passed, y[:3].tolist(), done.global_bytes
     (True, [1.0, 3.0, 5.0], 1200)
     """
-    options = with_changes(Options(), machine or {})
-    loaded = load_text(_text(text))
-    number = _find(loaded, kernel)
+    launched = Given(_text(text), kernel, grid, block, args, shared_bytes=shared_bytes, memory=memory)
+    return run_text(launched, output, mode, outputs, overwrite, machine or {})
+
+
+@dataclass(frozen=True)
+class Given:
+    """A launch of a kernel in a PTX text, as a caller describes it."""
+
+    text: str
+    kernel: str | None
+    grid: Extent
+    block: Extent
+    args: Sequence[Any]
+    shared_bytes: int = 0
+    memory: Iterable[Any] = ()
+    called: str = ""
+    names: Sequence[str] = ()  # of the arguments, where the caller knows them
+    texts: Callable[[], dict[str, Any]] | None = None
+
+
+def run_text(
+    given: Given,
+    output: str | os.PathLike[str] | None,
+    mode: Mode,
+    outputs: int | str | None,
+    overwrite: bool,
+    machine: Mapping[str, Any],
+) -> Simulation:
+    """Launch it, and record it where that is asked for."""
+    options = with_changes(Options(), machine)
+    loaded = load_text(given.text)
+    number = _find(loaded, given.kernel)
     name = loaded.kernels[number]
-    registered = [_registered(i, array) for i, array in enumerate(memory)]
-    parameters = _parameters(name, loaded.signatures[number]["params"], args, registered)
+    registered = [_registered(i, array) for i, array in enumerate(given.memory)]
+    parameters = _parameters(name, loaded.signatures[number]["params"], given.args, registered, given.names)
     launch = Launch(
         function=loaded.function(name),
-        grid=_extent("grid", grid),
-        block=_extent("block", block),
+        grid=_extent("grid", given.grid),
+        block=_extent("block", given.block),
         cluster=1,
-        shared=_whole("shared_bytes", shared_bytes),
+        shared=_whole("shared_bytes", given.shared_bytes),
         parameters=parameters,
-        keep=args,
+        keep=given.args,
+        texts=given.texts,
+        called=given.called,
     )
     with _recording(output, mode, outputs, overwrite) as begin:
-        return _run(launch, options, machine or {}, registered, begin)
+        return _run(launch, options, machine, registered, begin)
 
 
 Begin: TypeAlias = Callable[[str], tuple[Target, int, dict[str, Any]] | None]
@@ -237,7 +269,11 @@ def _registered(number: int, array: Any) -> Storage:
 
 
 def _parameters(
-    kernel: str, declared: Sequence[Mapping[str, Any]], args: Sequence[Any], registered: Sequence[Storage]
+    kernel: str,
+    declared: Sequence[Mapping[str, Any]],
+    args: Sequence[Any],
+    registered: Sequence[Storage],
+    names: Sequence[str] = (),
 ) -> list[Parameter]:
     """The arguments as the kernel finds them."""
     if len(args) != len(declared):
@@ -245,10 +281,9 @@ def _parameters(
             f"{one['type']}" + (f"[{one['bytes']}]" if one["bytes"] > _POINTER else "") for one in declared
         )
         raise UsageError(f"{kernel} takes {len(declared)} arguments ({takes}), given were {len(args)}")
-    return [
-        _parameter(one["name"].removeprefix(f"{kernel}_"), one, value, registered)
-        for one, value in zip(declared, args, strict=True)
-    ]
+    if len(names) != len(declared):
+        names = [one["name"].removeprefix(f"{kernel}_") for one in declared]
+    return [_parameter(name, one, value, registered) for name, one, value in zip(names, declared, args, strict=True)]
 
 
 def _parameter(name: str, one: Mapping[str, Any], value: Any, registered: Sequence[Storage]) -> Parameter:

@@ -35,6 +35,8 @@ def render(document: Mapping[str, Any], look: Look, *, lines: int = 10, noun: st
         kernels = "kernel" if noun == "program" else "Triton kernel"
         yield f"  {ended} before its first launch" if status else f"  the {noun} launched no {kernels}"
         return
+    if document.get("repeated"):
+        yield f"  {plural(document['repeated'], 'launch')} found what an earlier one found, and were not executed again"
     yield ""
     rows = [
         (

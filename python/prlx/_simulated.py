@@ -73,6 +73,7 @@ class Run:
         self._script = script
         self._noun = noun
         self._launches = 0
+        self._repeated = 0
         self._kernels: dict[str, dict[str, Any]] = {}
         self._findings: dict[tuple[str, str, str, int, str], dict[str, Any]] = {}
         self._more = 0
@@ -85,9 +86,10 @@ class Run:
         self._refused: dict[tuple[str, str], int] = {}
         self._open: dict[tuple[str, str], None] = {}  # what launches missed, and why
 
-    def add(self, simulation: Simulation) -> None:
-        """Count a launch."""
+    def add(self, simulation: Simulation, *, repeated: bool = False) -> None:
+        """Count a launch; what one that was ``repeated`` would have done is what the document says."""
         document = simulation.document
+        self._repeated += repeated
         kernel = self._kernels.setdefault(
             document["kernel"],
             {
@@ -126,7 +128,7 @@ class Run:
 
     def note(self, found: Mapping[str, Any]) -> None:
         """Count what the program itself did wrong: a finding in a call of the runtime, which no warp made."""
-        place = {name: found[name] for name in ("file", "line") if name in found}
+        place = {name: found[name] for name in ("file", "line", "passed_over") if name in found}
         nobody = {"instruction": "", "block": [0, 0, 0], "warp": 0, "lane": 0, "lanes": [], "where": []}
         row = {"check": found["check"], "message": found["message"], "kernel": found["call"], "count": 1}
         self._find({**row, **place, **nobody}, max(self._launches - 1, 0))
@@ -192,6 +194,7 @@ class Run:
             "recording": None if recording is None else os.path.relpath(recording),
             "stops": self._stops,
             "more_stops": self._more_stops,
+            "repeated": self._repeated,
             "refused": [
                 {"kernel": kernel, "message": message, "count": count}
                 for (kernel, message), count in self._refused.items()

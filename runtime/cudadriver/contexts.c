@@ -150,8 +150,6 @@ API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return CUDA_SUCCESS;
 }
 API CUresult cuDevicePrimaryCtxRelease(CUdevice device) { return cuDevicePrimaryCtxRelease_v2(device); }
-API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) { return device ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS; }
-API CUresult cuDevicePrimaryCtxReset(CUdevice device) { return cuDevicePrimaryCtxReset_v2(device); }
 API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned f) {
   flags = (int)f;
   return device ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;

@@ -51,7 +51,7 @@ struct place { void *at[3]; }; /* addresses in the program, the innermost first 
 extern const uint64_t region_base;
 extern const size_t region_bytes;
 enum { ORDINARY, PINNED, MANAGED };
-struct allocation { uint64_t at; size_t bytes; int kind, live, kept; struct place where; }; /* kept: by this library; where: who allocated it, in a run */
+struct allocation { uint64_t at; size_t bytes; int kind, live, kept, fresh; struct place where; }; /* kept: by this library; fresh: no call of the program wrote it; where: who allocated it, in a run */
 /* The allocation that has an address, NULL where none has. The caller holds the lock. */
 struct allocation *allocation_at(uint64_t address);
 /* Tells the device which arrays came and went; whether it knows. The table is the device's number of them. */

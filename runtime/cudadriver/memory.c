@@ -58,7 +58,7 @@ static CUresult allocate(uint64_t *at, size_t bytes, int kind, size_t alignment)
     if (!moved) return CUDA_ERROR_OUT_OF_MEMORY;
     list = moved, room = more;
   }
-  list[count++] = (struct allocation){top, bytes, kind, 1, 0, watched() ? caller() : (struct place){{NULL}}};
+  list[count++] = (struct allocation){top, bytes, kind, 1, 0, kind == ORDINARY, watched() ? caller() : (struct place){{NULL}}};
   *at = top;
   top = (top + bytes + gap + aligned - 1) / aligned * aligned;
   if (kind == PINNED) top = (top + page - 1) / page * page; /* its pages are its own */
@@ -100,7 +100,7 @@ static CUresult change(void) {
   const char *comma = "";
   for (size_t i = told; i < count; i++) {
     if (!list[i].live && count - i > short_lived) continue;
-    say(&t, "%s{\"name\": \"allocation %zu\", \"address\": %llu, \"bytes\": %zu}", comma, i, (unsigned long long)list[i].at, list[i].bytes);
+    say(&t, "%s{\"name\": \"allocation %zu\", \"address\": %llu, \"bytes\": %zu%s}", comma, i, (unsigned long long)list[i].at, list[i].bytes, list[i].fresh ? ", \"unwritten\": true" : "");
     if (!list[i].live && went(list[i].at)) return CUDA_ERROR_OUT_OF_MEMORY; /* with the next change */
     comma = ", ";
   }
@@ -229,11 +229,19 @@ API CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr at) {
   return failed(CUDA_ERROR_NOT_SUPPORTED, "cuPointerGetAttribute: attribute %d", attribute);
 }
 
+/* The program writes an allocation, of which the device may think otherwise. */
+static void wrote(uint64_t at) {
+  struct allocation *a = allocation_at(at);
+  if (!a || !a->fresh) return;
+  a->fresh = 0;
+  if ((size_t)(a - list) < told) free(ask("simulate_arrays", "{\"table\": %lld, \"written\": [%llu]}", table, (unsigned long long)a->at));
+}
+
 static CUresult copy(uint64_t to, uint64_t from, size_t bytes) {
   HOLD;
   CUresult code = reachable(to, bytes);
   if (!code) code = reachable(from, bytes);
-  if (!code && bytes) memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+  if (!code && bytes) wrote(to), memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
   return code;
 }
 
@@ -252,6 +260,7 @@ static CUresult fill(uint64_t at, uint32_t value, int width, size_t n) {
   HOLD;
   CUresult code = reachable(at, n * (size_t)width);
   if (code || n == 0) return code;
+  wrote(at);
   if (width == 1) memset((void *)(uintptr_t)at, (int)value, n);
   else for (size_t i = 0; i < n; i++) memcpy((char *)(uintptr_t)at + i * (size_t)width, &value, (size_t)width);
   return CUDA_SUCCESS;
@@ -270,6 +279,16 @@ API void prlx_cuda_keep(CUdeviceptr at) {
   struct allocation *a = allocation_at(at);
   if (a) a->kept = 1;
 }
+
+/* What a program has allocated is gone when it resets the device. */
+API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+  HOLD;
+  if (device) return CUDA_ERROR_INVALID_DEVICE;
+  for (size_t i = 0; i < count; i++)
+    if (list[i].live && !list[i].kept && list[i].kind != PINNED) release(list[i].at);
+  return CUDA_SUCCESS;
+}
+API CUresult cuDevicePrimaryCtxReset(CUdevice device) { return cuDevicePrimaryCtxReset_v2(device); }
 
 /* What is there when the program ends was not given back; whether that is a finding the run knows. */
 __attribute__((destructor)) static void end(void) {

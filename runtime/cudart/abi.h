@@ -189,7 +189,7 @@ typedef struct {
 } CUlaunchConfig;
 
 int cuInit(unsigned), cuDriverGetVersion(int *), cuDeviceGetCount(int *), cuDeviceGetName(char *, int, int), cuDeviceGetUuid_v2(void *, int);
-int cuDeviceTotalMem_v2(size_t *, int), cuDeviceGetAttribute(int *, int, int), cuDevicePrimaryCtxRetain(CUcontext *, int);
+int cuDeviceTotalMem_v2(size_t *, int), cuDeviceGetAttribute(int *, int, int), cuDevicePrimaryCtxRetain(CUcontext *, int), cuDevicePrimaryCtxReset_v2(int);
 int cuCtxGetCurrent(CUcontext *), cuCtxSetCurrent(CUcontext), cuCtxSynchronize(void), cuCtxGetLimit(size_t *, int), cuCtxSetLimit(int, size_t);
 int cuCtxGetStreamPriorityRange(int *, int *);
 int cuGetErrorString(int, const char **), cuGetProcAddress_v2(const char *, void **, int, uint64_t, int *);

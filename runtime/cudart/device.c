@@ -39,7 +39,11 @@ API cudaError_t cudaDeviceSynchronize(void) {
   waited();
   return code ? code : done(cuCtxSynchronize());
 }
-API cudaError_t cudaDeviceReset(void) { waited(); return ready(); }
+API cudaError_t cudaDeviceReset(void) {
+  cudaError_t code = ready();
+  waited();
+  return code ? code : done(cuDevicePrimaryCtxReset_v2(0));
+}
 API cudaError_t cudaDriverGetVersion(int *version) { return done(cuDriverGetVersion(version)); }
 API cudaError_t cudaRuntimeGetVersion(int *version) {
   if (!version) return done(cudaErrorInvalidValue);

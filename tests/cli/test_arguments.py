@@ -37,7 +37,7 @@ FUNCTIONS = {
     "assert": ("assert_same",),
     "convert": ("convert_trace",),
     "cycles": ("find_cycles", "compare_cycles"),
-    "simulate": ("enable",),
+    "simulate": ("enable", "simulate_program"),
     "pytorch": ("enable_pytorch",),
 }
 
@@ -79,7 +79,6 @@ ONLY_FLAGS = {
     "compare_alignments, a function of its own": {"combine compare"},
     "runs two scripts; a program compares what it launches itself": {"simulate compare", "pytorch compare"},
     "selftest_simulator, a function of its own": {"simulate selftest"},
-    "a program, which no function in Python runs": {"simulate launches", "simulate leaks"},
 }  # fmt: skip
 
 # Arguments that have no flag, and why.
@@ -87,6 +86,7 @@ ONLY_ARGUMENTS = {
     "objects of a program": {"executor", "memory", "on_stop"},
     "commands show it on a terminal": {"progress"},
     "simulate is the simulator": {"simulate device"},
+    "the shell says it": {"simulate cwd", "simulate env", "simulate capture_output", "simulate stdout"},
     "of a driver, which prlx run records over and has a flag for": {"simulate contents_after"},
     "--rerun runs a command": {"on_inconclusive"},
 }

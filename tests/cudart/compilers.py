@@ -12,6 +12,14 @@ CLANG = BUILD / "clang"
 NAMES = ("nvcc", "clang")
 
 
+NVRTC = (BUILD / "nvrtc", BUILD / "nvcc")  # where its wheel is, and that of CUDA's headers
+
+
+def nvrtc() -> bool:
+    """Whether the compiler for strings can be had."""
+    return any(NVRTC[0].glob("nvidia/*/lib/libnvrtc.so.1?"))
+
+
 def there(compiler: str) -> bool:
     """Whether a compiler can be had; clang takes NVIDIA's headers, and its program that packs device code."""
     return (CUDA / "bin" / "nvcc").is_file() and (

@@ -3,7 +3,8 @@
 FOLDER is a checkout of NVIDIA/cuda-samples; each folder in it with a .cu file is a program, which is compiled and run. What
 came of each goes into OUT.json: ``passed`` (by its own check), ``ended`` (with 0, without saying so), ``refused`` (by name),
 ``waived`` (it says itself that it does not run here), ``failed``, ``wrong`` (its own check says so), ``long`` (beyond the limit
-of time, SECONDS, 60 without it) and ``not compiled``, each with why. One that takes longer is run again with the first launch
+of time, SECONDS, 60 without it) and ``not compiled``, each with why. Launches that find what an earlier one found are repeated
+instead of executed, which changes no result. One that takes longer is run again with the first launch
 of each kernel in each process alone: ``cut: passed`` and so on.
 """
 
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -25,14 +27,17 @@ from tests.cudart.compilers import CUDA
 
 from prlx._program import DRIVER
 
+REPEAT = ("--rest", "repeat")
 SECONDS = float(os.environ.get("SECONDS", "60"))
 PASSED = re.compile(
     r"(?i)test passed|\bpassed\b|result *= *pass|test summary:? *0|returned ok|\bok\b|success|test results: 0|\bpass\b"
     r"|test succeeded|succesfully"
     r"|as expected"
+    r"|Error Threshold of \S+ Percent: 0\b|misses: 0\b"
 )
 WRONG = re.compile(
     r"(?i)\bfailed\b(?! as expected)|result *= *fail|mismatch|test summary:? *[1-9]\d*(?![/\d])|verification error"
+    r"|Error Threshold of \S+ Percent: [1-9]|misses: [1-9]"
 )
 WAIVED = re.compile(r"(?i)waiv|not supported|requires|no capable|cannot find|at least two|two gpus")
 
@@ -64,6 +69,8 @@ def compiled(folder: Path, root: Path, out: Path) -> str:
         folder,
         "-I",
         folder / "inc",
+        "-I",
+        folder.parent / "inc",
         "-o",
         out,
     ]
@@ -83,11 +90,11 @@ def compiled(folder: Path, root: Path, out: Path) -> str:
     return said.strip()[-160:]
 
 
-def ran(program: Path, folder: Path, *options: str) -> dict[str, object]:
+def ran(program: Path, folder: Path, *options: str, arguments: Sequence[str] = ()) -> dict[str, object]:
     """Run a program, and say what came of it."""
     with tempfile.TemporaryFile("w+", errors="replace") as said, tempfile.TemporaryFile("w+") as document:
         child = subprocess.Popen(
-            [sys.executable, "-m", "prlx", "simulate", "--json", *options, "--", str(program)],
+            [sys.executable, "-m", "prlx", "simulate", "--json", *options, "--", str(program), *arguments],
             cwd=folder, stdout=document, stderr=said, stdin=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         begin = time.monotonic()
@@ -155,7 +162,7 @@ def main() -> None:
                 continue
             program = Path(build) / folder.name
             why = compiled(folder, root, program)
-            results[name] = {"came": "not compiled", "why": why} if why else ran(program, folder)
+            results[name] = {"came": "not compiled", "why": why} if why else ran(program, folder, *REPEAT)
             if results[name]["came"] == "long":
                 results[name] = ran(program, folder, "--launches", "1")
                 results[name]["came"] = f"cut: {results[name]['came']}"

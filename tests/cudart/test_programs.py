@@ -239,6 +239,29 @@ def test_launches_beyond_the_first_are_passed_over_and_counted(program, tmp_path
     assert simulate("--", program("nvcc", "repeated"), cwd=tmp_path).stdout == "5\n"
 
 
+def test_a_launch_that_finds_what_an_earlier_one_found_is_repeated(program, tmp_path):
+    repeated = program("nvcc", "repeated")
+    whole = prlx.simulate_program([repeated, "more"], capture_output=True)
+    quick = prlx.simulate_program([repeated, "more"], rest="repeat", capture_output=True)
+    assert quick.stdout == whole.stdout == "110\n"
+    # of ten the first two, the one after memory was cleared as the first, the one with another variable
+    assert quick.document["repeated"] == 7
+    assert whole.document["repeated"] == 0
+    for name in ("launches", "instructions", "kernels", "findings", "conclusion"):
+        assert quick.document[name] == whole.document[name], name
+    done = simulate("--rest", "repeat", "--launches", "2", "--", repeated, "more", cwd=tmp_path)
+    assert "7 launches found what an earlier one found" in done.stderr
+    assert "launches of count" in done.stderr  # three are passed over: each finds another number
+    assert simulate("--rest", "repeat", "--record", "r", "--", repeated, cwd=tmp_path).returncode == 2
+
+
+def test_a_finding_behind_launches_that_were_passed_over_says_so(program):
+    cut = prlx.simulate_program([program("nvcc", "repeated"), "more"], launches=1, capture_output=True)
+    (found,) = cut.findings
+    assert (found.check, found.document["passed_over"]) == ("out-of-bounds", 13)
+    assert found.message.endswith("; 13 launches before it were passed over")
+
+
 @pytest.mark.parametrize(
     ("words", "said", "helps"),
     [

@@ -27,6 +27,7 @@ type Document struct {
 	Recording    *string         `json:"recording"`     // null: nothing was recorded
 	Stops        []Stop          `json:"stops"`         // at lines that were asked for
 	MoreStops    int64           `json:"more_stops"`    // beyond those listed
+	Repeated     int64           `json:"repeated"`      // launches of these that found what an earlier one found: what that one did is counted again
 	Refused      []Refused       `json:"refused"`       // launches that the simulator did not execute
 }
 
@@ -78,7 +79,8 @@ type Touched struct {
 // Finding is a finding, with the launch in which it was first made.
 type Finding struct {
 	simulation.Finding
-	Launch int64 `json:"launch"`
+	Launch     int64 `json:"launch"`
+	PassedOver int64 `json:"passed_over,omitempty"` // launches of its process before it, which left memory as it was
 }
 
 // Stop is what lanes held at a line, with the launch.

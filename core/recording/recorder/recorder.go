@@ -71,6 +71,7 @@ func (r *Record) Check() (warptrace.Mode, error) {
 // Launch is what a recording says of the launch that it is of.
 type Launch struct {
 	Kernel               string
+	Entry                string // the kernel as its code calls it; "": likewise
 	Grid, Block, Cluster [3]uint32
 	Lanes                uint32 // of a warp; 0: 32
 	Arch                 string // "sm_80"
@@ -102,7 +103,7 @@ func (l *Launch) code() warptrace.Text {
 	if l.Code == nil {
 		return warptrace.Text{}
 	}
-	return warptrace.Text{Function: l.Kernel, Text: strings.ToValidUTF8(l.Code(), "\uFFFD")}
+	return warptrace.Text{Function: cmp.Or(l.Entry, l.Kernel), Text: strings.ToValidUTF8(l.Code(), "\uFFFD")}
 }
 
 // Recorder writes the recording of one launch as its warps arrive.

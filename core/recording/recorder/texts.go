@@ -26,6 +26,16 @@ type Texts struct {
 	} `json:"constants"`
 }
 
+// Add adds the text of a function, or of a whole file under its name.
+func (t *Texts) Add(file, function, text string) {
+	t.Functions = append(t.Functions, struct {
+		File      string `json:"file"`
+		Function  string `json:"function"`
+		FirstLine uint32 `json:"first_line"`
+		Text      string `json:"text"`
+	}{file, function, 1, text})
+}
+
 // write gives a recording the texts: in itself, or by name where they lie beside it.
 func (t *Texts) write(w *warptrace.V2Writer, path string, beside bool, code warptrace.Text) error {
 	if t == nil || len(t.Functions)+len(t.Constants) == 0 {

@@ -37,8 +37,10 @@ type Launch struct {
 	// Look for races between lanes of one warp in shared memory, too.
 	WarpRaces bool `json:"warp_races" takes:"switch" rare:"yes" group:"checks"`
 	// Look for accesses beside the view of an array that was passed, too. Its shape and strides say which part of the array that is.
-	Views bool    `json:"views" takes:"switch" rare:"yes" group:"checks"`
-	Freed []Freed `json:"freed"` // what were arrays once
+	Views bool `json:"views" takes:"switch" rare:"yes" group:"checks"`
+	// Look for reads of arrays of the table that nobody has written.
+	Uninitialised bool    `json:"uninitialised"`
+	Freed         []Freed `json:"freed"` // what were arrays once
 	// Look for instructions that a GPU may execute with a part of a warp, though they need all of it. They are `mma`, `wmma` and
 	// `ldmatrix`.
 	Convergence *bool `json:"convergence" takes:"switch" default:"true" off:"--no-convergence: do not look for instructions that a GPU may execute with a part of a warp" rare:"yes" group:"checks"`
@@ -152,6 +154,8 @@ func arguments(r *Launch, l *simt.Launch) ([]simt.Argument, error) {
 				if !known {
 					at = len(l.Memory)
 					places[a.Host] = at
+					l.Standing.Written(a.Host) // perhaps by this launch: later ones are not asked
+					a.Unwritten = a.Unwritten && r.Uninitialised
 					l.Memory = append(l.Memory, a)
 				}
 				p.Allocation = at

@@ -39,8 +39,8 @@ func (d *Device) Pieces(list []Memory) ([]memory.Allocation, error) {
 }
 
 // Map changes a table of arrays that kernels may reach through pointers, whoever passes or loads them: some come, and those that begin at some
-// addresses go. Table 0 is a new one. It returns the table and how many arrays are in it: a launch costs the same with any number of them.
-func (d *Device) Map(table int64, add []Memory, remove []uint64) (id int64, arrays int, err error) {
+// addresses go; nobody has written those that are unwritten until somebody says so. Table 0 is a new one. It returns the table and how many arrays are in it: a launch costs the same with any number of them.
+func (d *Device) Map(table int64, add []Memory, remove, written []uint64) (id int64, arrays int, err error) {
 	pieces, err := d.Pieces(add)
 	if err != nil {
 		return 0, 0, err
@@ -51,6 +51,7 @@ func (d *Device) Map(table int64, add []Memory, remove []uint64) (id int64, arra
 	} else if t, err = d.table(table); err != nil {
 		return 0, 0, err
 	}
+	t.Written(written...)
 	return table, t.Change(pieces, remove), nil
 }
 

@@ -1,11 +1,13 @@
 package device
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/safe"
 )
 
 // Bounds of a frame: docs/formats/device-pipe.md.
@@ -16,27 +18,58 @@ const (
 	mostRequest = 1 << 28
 )
 
+// errClosed: the caller has closed its end between two requests.
+var errClosed = errors.New("the pipe is closed")
+
+type asked struct {
+	op      string
+	request []byte
+}
+
 // Serve answers operations that come over a pipe until the caller closes it. Bytes that begin no request end the conversation with an error:
-// who sent them has lost count.
-func Serve(pipe io.ReadWriter, do func(op string, request []byte) (reply []byte)) error {
-	head := make([]byte, frameHead)
-	for {
-		if _, err := io.ReadFull(pipe, head); err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
+// who sent them has lost count. The pipe is read while an operation runs, too, so that the context of one whose caller is gone is cancelled.
+func Serve(ctx context.Context, pipe io.ReadWriter, do func(ctx context.Context, op string, request []byte) (reply []byte)) error {
+	group, ctx := safe.NewGroup(ctx)
+	requests := make(chan asked)
+	group.Go(func() error {
+		defer close(requests)
+		for {
+			op, request, err := next(pipe)
+			if err != nil {
+				return err
 			}
-			return fault.FromIO("the pipe", err)
+			select {
+			case requests <- asked{op, request}:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
-		op, request, err := frame(pipe, head)
-		if err != nil {
-			return err
+	})
+	group.Go(func() error {
+		for r := range requests {
+			reply := do(ctx, r.op, r.request)
+			out := binary.LittleEndian.AppendUint32(make([]byte, 0, 4+len(reply)), uint32(len(reply)))
+			if _, err := pipe.Write(append(out, reply...)); err != nil {
+				return fault.FromIO("the pipe", err)
+			}
 		}
-		reply := do(op, request)
-		out := binary.LittleEndian.AppendUint32(make([]byte, 0, 4+len(reply)), uint32(len(reply)))
-		if _, err := pipe.Write(append(out, reply...)); err != nil {
-			return fault.FromIO("the pipe", err)
-		}
+		return nil
+	})
+	if err := group.Wait(); !errors.Is(err, errClosed) {
+		return err
 	}
+	return nil
+}
+
+// next reads a frame.
+func next(pipe io.Reader) (op string, request []byte, err error) {
+	head := make([]byte, frameHead)
+	if _, err := io.ReadFull(pipe, head); errors.Is(err, io.EOF) {
+		return "", nil, errClosed
+	} else if err != nil {
+		return "", nil, fault.FromIO("the pipe", err)
+	}
+	return frame(pipe, head)
 }
 
 // frame reads what follows the head of a frame.

@@ -2,6 +2,7 @@ package device
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"io"
 	"testing"
@@ -29,7 +30,7 @@ func FuzzServe(f *testing.F) {
 	f.Add([]byte("PRV1\x01\x00\x00\x00\xff\xff\xff\x0f"))
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		p, asked := &pipe{Reader: bytes.NewReader(sent)}, 0
-		err := Serve(p, func(op string, request []byte) []byte {
+		err := Serve(t.Context(), p, func(_ context.Context, op string, request []byte) []byte {
 			if asked++; op == "" || len(op) > mostName || len(op)+len(request)+frameHead > len(sent) {
 				t.Fatalf("asked %q with %d bytes out of %d", op, len(request), len(sent))
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/prlx-go/prlx/core/simulator/simt/code"
 	"github.com/prlx-go/prlx/core/simulator/simt/compile"
 	"github.com/prlx-go/prlx/core/simulator/simt/execute"
+	"github.com/prlx-go/prlx/core/simulator/simt/memory"
 	"github.com/prlx-go/prlx/core/simulator/simt/record"
 	"github.com/prlx-go/prlx/core/simulator/simt/sites"
 	"github.com/prlx-go/prlx/core/simulator/simt/target"
@@ -99,6 +100,9 @@ func (p *Program) Observe(
 	return execute.Run(j, k, p.variables, l, who)
 }
 
+// Files are the source files that lines of the PTX name.
+func (p *Program) Files() []string { return slices.Clone(p.module.Files) }
+
 // Reach says where the accesses of a kernel to global memory can lead: for each kind of them a set of parameters, as bits, that their addresses
 // derive from, each set once and ascending. 0 is an address that was loaded or computed, which may lead anywhere; bit 63 stands for that
 // parameter and those behind it. declared are the parameters that the PTX declares to be pointers.
@@ -162,6 +166,14 @@ func (p *Program) Variable(name string, offset uint64, b []byte, write bool) (ui
 		copy(b, held[offset:])
 	}
 	return n, nil
+}
+
+// Variables are the .global and .const variables, as kernels have left them; known is false where kernels have allocated memory, which is not
+// among them.
+func (p *Program) Variables() (list []memory.Allocation, known bool) {
+	p.running.Lock()
+	defer p.running.Unlock()
+	return p.variables.All()
 }
 
 // SitesNamed are the sites of a kernel and of the functions that it calls: all kinds, whatever a recording asks for, so that the

@@ -29,7 +29,7 @@ func (a *About) name(l *simt.Launch) string { return cmp.Or(a.Called, l.Kernel) 
 // launch is what a recording says of a launch, but for its arguments.
 func (a *About) launch(l *simt.Launch) *recorder.Launch {
 	return &recorder.Launch{
-		Kernel: a.name(l), Grid: l.Grid, Block: l.Block, Cluster: l.Cluster, Arch: target.SM80.Name, ArchNumber: target.SM80.Number,
+		Kernel: a.name(l), Entry: l.Kernel, Grid: l.Grid, Block: l.Block, Cluster: l.Cluster, Arch: target.SM80.Name, ArchNumber: target.SM80.Number,
 		Number: a.Number, ModuleHash: a.ModuleHash, Producer: a.Producer, Code: a.Code, Origin: a.Origin,
 	}
 }

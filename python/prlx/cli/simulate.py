@@ -50,10 +50,9 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     program = _program(values.script)
     if program is not None:
         return _run_program(program, values, ui)
-    if values.launches is not None:
-        raise UsageError("--launches is about programs", hint="prlx simulate --launches N -- PROGRAM runs one")
-    if values.leaks:
-        raise UsageError("--leaks is about programs", hint="prlx simulate --leaks -- PROGRAM runs one")
+    for flag in ("launches", "rest", "leaks", "uninitialised"):
+        if getattr(values, flag) not in (None, False):
+            raise UsageError(f"--{flag} is about programs", hint=f"prlx simulate --{flag} ... -- PROGRAM runs one")
     return run_script(values, ui, enable)
 
 
@@ -71,11 +70,7 @@ def _program(name: str | None) -> str | None:
 
 def _run_program(program: str, values: argparse.Namespace, ui: UI) -> int:
     """Run a program that finds CUDA on the simulator, then say what its kernels did; its exit code goes before ours."""
-    from .._launching import Options
-    from .._record import extras
-    from .._simulate_program import CHECKS, simulate
-    from .._simulated import save_page
-    from .._target import Target
+    from .._simulate_program import pictured, simulate_program
 
     for option in SIMULATING:
         if option.setting or option.name in _OF_THE_COMMAND or option.name in _OF_PROGRAMS:
@@ -87,42 +82,21 @@ def _run_program(program: str, values: argparse.Namespace, ui: UI) -> int:
             )
     _check_recording(values)
     page = _page(values)
-    target = None
-    if values.output is not None:
-        switches = {name: bool(getattr(values, name)) for name in ("stores", "atomics", "loads", "barriers")}
-        held = extras(
-            **switches, events_per_warp=values.events_per_warp, outputs=values.outputs, sources=values.sources
-        )
-        mode = values.mode or "control-flow"
-        target = Target(
-            values.output, mode=mode, filter="", overwrite=bool(values.overwrite), extras=held, directory=False
-        )
-    checks = {name: value for name in CHECKS if (value := getattr(values, name, None)) is not None}
-    options = Options(**checks).checked()
-    ran = simulate(
-        [program, *values.arg],
-        shown_path(Path(program)),
-        options,
-        target,
-        most=values.launches or 0,
-        leaks=bool(values.leaks),
-        stdout=sys.stderr.fileno() if ui.json else None,
-    )
-    document = ran.seen.document(
-        recording=None if target is None else target.path, status=ran.status, pictures=page is not None
-    )
+    asked = given(values, simulate_program) | ({"stdout": sys.stderr.fileno()} if ui.json else {})
+    ran = simulate_program([program, *values.arg], **asked)
+    document = ran.document if page is None else pictured(ran)
     if page is not None:
-        save_page(document, page, overwrite=bool(values.overwrite))
+        ran.save(page, overwrite=bool(values.overwrite))
         ui.say(f"wrote {shlex.quote(shown_path(page))}; open it in a browser")
     if ui.json:
         ui.emit(document)
     elif not ui.quiet:
-        for line in _render(document, ui, ui.err, "program"):  # its standard output is its own
+        for line in _render(dict(document), ui, ui.err, "program"):  # its standard output is its own
             ui.err.line(line)
-    if target is not None and ran.recorded:
-        named = shlex.quote(shown_path(target.path))
+    if ran.session is not None and ran.recordings:
+        named = shlex.quote(shown_path(ran.session))
         ui.say(f"wrote {named}; open it with: prlx session inspect {named}")
-    return ran.status or conclusion_of(document).exit_code
+    return ran.exit_code or ran.conclusion.exit_code
 
 
 def _check_recording(values: argparse.Namespace) -> None:
@@ -371,7 +345,19 @@ COMMAND = Command(
             brief=True,
         ),
         Option(
+            ("--rest",),
+            "of a program: launches that are not executed do nothing, or what an earlier one did that found the same",
+            choices=("skip", "repeat"),
+            brief=True,
+        ),
+        Option(
             ("--leaks",), "of a program: memory that is there when it ends is a finding", takes="switch", brief=True
+        ),
+        Option(
+            ("--uninitialised",),
+            "of a program: look for reads of memory of cudaMalloc that nobody has written",
+            takes="switch",
+            brief=True,
         ),
         Option(("--selftest",), "compare the simulator with this machine's GPU", takes="switch"),
     ),

@@ -90,6 +90,11 @@ func (v *Variables) Reset() {
 	}
 }
 
+// All are the variables as memory; known is false where the heap was used, which is not among them.
+func (v *Variables) All() (list []memory.Allocation, known bool) {
+	return v.allocations(), !v.heap.Used()
+}
+
 // allocations are the variables as memory that kernels reach.
 func (v *Variables) allocations() []memory.Allocation {
 	list := make([]memory.Allocation, len(v.list))

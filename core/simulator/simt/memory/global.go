@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/simulator/simt/lane"
@@ -44,8 +45,9 @@ type region struct {
 	index    int
 	name     string
 	readOnly bool
-	written  *written // of an array that was not written before the launch; nil nobody asks
-	heap     bool     // malloc gave it
+	written  *written     // of an array that was not written before the launch; nil nobody asks
+	fresh    *atomic.Bool // of one that stands: nobody has written it yet; nil somebody has
+	heap     bool         // malloc gave it
 }
 
 // written says of each byte of an array whether the launch wrote it.

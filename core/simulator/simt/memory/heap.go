@@ -44,6 +44,9 @@ func (h *Heap) Resize(bytes uint64) bool {
 	return true
 }
 
+// Used reports whether something was ever allocated.
+func (h *Heap) Used() bool { return h.next != 0 }
+
 // Reset frees all that was allocated, and forgets it.
 func (h *Heap) Reset() { *h = Heap{limit: h.limit} }
 

@@ -39,7 +39,7 @@ type laneCell struct {
 	writeSerial         uint64
 	writeInst, readInst int32
 	warp                uint8
-	strong              bool // the writers
+	strong, loose       bool // the writers
 }
 
 // NewLanes makes what a block needs that has so many warps and bytes of shared memory.
@@ -137,8 +137,11 @@ func (w *laneWarp) unknown(lanes uint32, tick uint32, l int) uint32 {
 type laneAccess struct {
 	warp, l int
 	inst    int32
-	strong  bool
+	strong  bool // not weak
+	loose   bool // of these: relaxed or volatile, and no atomic
 	use     use
+
+	together uint32 // lanes that execute the instruction
 }
 
 // LookAtLanes looks at an access of lanes to shared memory before it is done; what is out of bounds is left to others. atomic says that it
@@ -173,7 +176,7 @@ func (b *Block) LookAtLanes(s *Lanes, r *lane.Regs, t *Transfer, warp int, mask 
 			copy(value[:n], old)
 			t.put(r, l, value[:n])
 		}
-		a := laneAccess{warp: warp, l: l, inst: t.Inst, strong: atomic || t.Order != Weak, use: u}
+		a := laneAccess{warp: warp, l: l, inst: t.Inst, strong: atomic || t.Order != Weak, loose: !atomic && t.Order == Relaxed, use: u, together: mask}
 		for i := range old {
 			other, raced := s.touch(w, s.cell(at+uint64(i)), &a, u == stores && value[i] == old[i])
 			if !raced {
@@ -207,8 +210,14 @@ func (s *Lanes) touch(w *laneWarp, c *laneCell, a *laneAccess, same bool) (other
 		raced = true
 	}
 	bit := uint32(1) << a.l
-	if c.writers&bit == 0 && c.writeSerial != s.serial && !same && !(a.strong && c.strong) {
-		if rivals := w.unknown(c.writers, c.wrote, a.l); rivals != 0 {
+	if c.writers&bit == 0 && c.writeSerial != s.serial && !same {
+		rivals := w.unknown(c.writers, c.wrote, a.l)
+		if a.strong && c.strong { // a flag, or code that takes it for granted that lanes go in step
+			if rivals &= a.together; !a.loose || !c.loose {
+				rivals = 0
+			}
+		}
+		if rivals != 0 {
 			party(rivals, c.writeInst, true)
 		}
 	}
@@ -229,6 +238,7 @@ func (s *Lanes) touch(w *laneWarp, c *laneCell, a *laneAccess, same bool) (other
 		c.writers |= bit
 	default:
 		c.writers, c.wrote, c.writeInst, c.writeSerial, c.strong = bit, w.tick, a.inst, s.serial, a.strong
+		c.loose = a.loose
 		c.readers = 0
 	}
 	return other, raced

@@ -51,7 +51,12 @@ func (s *Standing) Change(add []Allocation, remove []uint64) int {
 	kept := len(list)
 	for i := range add {
 		if a := &add[i]; a.known() {
-			list = append(list, region{base: a.Host, host: a.Host, bytes: a.Bytes, index: -1, name: a.Name, readOnly: a.ReadOnly})
+			r := region{base: a.Host, host: a.Host, bytes: a.Bytes, index: -1, name: a.Name, readOnly: a.ReadOnly}
+			if a.Unwritten {
+				r.fresh = new(atomic.Bool)
+				r.fresh.Store(true)
+			}
+			list = append(list, r)
 		}
 	}
 	if len(list) > kept {
@@ -95,6 +100,18 @@ func (s *Standing) Freed(address uint64) (f freed, ok bool) {
 	return freed{}, false
 }
 
+// All are the arrays as they are now, in ascending order.
+func (s *Standing) All() []Allocation {
+	var all []Allocation
+	if p := s.list.Load(); p != nil {
+		for i := range *p {
+			r := &(*p)[i]
+			all = append(all, Allocation{Name: r.name, Host: r.base, Bytes: r.bytes, ReadOnly: r.readOnly})
+		}
+	}
+	return all
+}
+
 // At is the array that has an address of the process, as it is now.
 func (s *Standing) At(address uint64) (Allocation, bool) {
 	p := s.list.Load()
@@ -110,7 +127,20 @@ func (s *Standing) At(address uint64) (Allocation, bool) {
 		return Allocation{}, false
 	}
 	r := &list[i]
-	return Allocation{Name: r.name, Host: r.base, Bytes: r.bytes, ReadOnly: r.readOnly}, true
+	return Allocation{Name: r.name, Host: r.base, Bytes: r.bytes, ReadOnly: r.readOnly, Unwritten: r.fresh != nil && r.fresh.Load()}, true
+}
+
+// Written says that somebody writes the arrays that begin at some addresses of the process.
+func (s *Standing) Written(hosts ...uint64) {
+	p := s.list.Load()
+	if p == nil {
+		return
+	}
+	for _, host := range hosts {
+		if r := below(*p, host); r != nil && r.base == host && r.fresh != nil {
+			r.fresh.Store(false)
+		}
+	}
 }
 
 // Stand makes arrays that stand reachable, as they are now.
