@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import statistics
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 LOG = "anomaly_log.jsonl"
 _RING = "ring.tape"
 _LEAST = 5  # losses before a jump can be told
+_REFRESH = 50  # steps after which the model is asked again which parameters it has
 
 
 @dataclass(frozen=True, repr=False)
@@ -121,6 +123,8 @@ class TrainingMonitor:
         self._loss_threshold, self._gradient_threshold = loss_threshold, gradient_threshold
         self._losses: deque[float] = deque(maxlen=window)
         self._ring, self._most, self._overwrite = ring, most, overwrite
+        self._torch: Any = None
+        self._parameters: list[Any] = []
         self._number = 0
         self._saved = 0
         self._log: IO[str] | None = None
@@ -183,10 +187,10 @@ class TrainingMonitor:
         if self._log is None:
             raise UsageError("the monitor does not run", hint="with prlx.TrainingMonitor(directory) as monitor:")
         if self._tape is None:
-            value, norm = float(loss), self._norm()
+            value, norm = _number(loss), self._norm()
         else:
             with self._tape.paused():  # what we compute is no part of the training
-                value, norm = float(loss), self._norm()
+                value, norm = _number(loss), self._norm()
         wrong = list(self._judge(value, norm))
         found: tuple[Anomaly, ...] = ()
         if wrong:
@@ -203,8 +207,15 @@ class TrainingMonitor:
         """The norm of all gradients together."""
         if self._model is None:
             return None
-        norms = [p.grad.detach().norm() for p in self._model.parameters() if p.grad is not None]
-        return math.sqrt(sum(float(each) ** 2 for each in norms)) if norms else None
+        if self._number % _REFRESH == 0:
+            self._parameters = list(self._model.parameters())
+        gradients = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
+        if not gradients:
+            return None
+        if self._torch is None:
+            self._torch = importlib.import_module("torch")
+        with self._torch.no_grad():
+            return float(self._torch.nn.utils.get_total_norm(gradients))
 
     def _judge(self, loss: float, norm: float | None) -> Iterable[tuple[str, str, str]]:
         """What is wrong with a loss and a norm: kind, value and limit."""
@@ -238,3 +249,8 @@ class TrainingMonitor:
 
     def __repr__(self) -> str:
         return f"<TrainingMonitor: {plural(self._number, 'step')}, {len(self.anomalies)} anomalies>"
+
+
+def _number(loss: Any) -> float:
+    """A loss as a number, without a word about its gradient."""
+    return float(loss.detach() if hasattr(loss, "detach") else loss)

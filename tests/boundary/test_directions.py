@@ -33,6 +33,7 @@ FLOORS = (
     ("_clocks",),
     ("_peers",),
     # tapes of training steps
+    ("hooks.tensors",),
     ("hooks.operators",),
     ("_steps",),
     ("_training",),
