@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .tensors import INPUT, MUTATED, OUTPUT, Record, Tensors, storage
+from . import collectives
+from .tensors import INPUT, MUTATED, OUTPUT, UNINITIALIZED, Record, Tensors, storage
 
 FORWARD, BACKWARD, OPTIMIZER = range(3)
 
@@ -65,6 +66,8 @@ class _Plan:
     unread: frozenset[str]  # of these, those that it does not read
     random: bool
     many: bool  # it is about many parameters at once
+    waits: bool  # its results are there only after a wait
+    pending: bool  # nobody knows when its results are there
 
 
 class Listener:
@@ -307,7 +310,9 @@ class Listener:
                 if plan.skip == "empty":
                     self._tensors.unwritten.update(storage(each) for _, each in self._tensors.within("", result))
             elif taken is not None:
-                self._guarded(self._after, taken, result)
+                if plan.waits:
+                    collectives.wait(result)
+                self._guarded(self._after, plan, taken, result)
             return result
 
     def _plan(self, func: Any) -> _Plan:
@@ -329,6 +334,8 @@ class Listener:
             unread=written if short in _WRITES_ONLY else frozenset(each for each in written if each.startswith("out")),
             random=self._torch.Tag.nondeterministic_seeded in func.tags,
             many=short.startswith(("_foreach", "_fused")),
+            waits=collectives.waits(str(func)),
+            pending=collectives.is_pending(str(func)),
         )
         self._plans[func] = plan
         return plan
@@ -389,7 +396,7 @@ class Listener:
             before = generator.get_state() if generator is not None else None
         return _Taken(record, written, generator, before)
 
-    def _after(self, taken: _Taken, result: Any) -> None:
+    def _after(self, plan: _Plan, taken: _Taken, result: Any) -> None:
         record, written, unwritten = taken.record, taken.written, self._tensors.unwritten
         outputs = () if result is None else self._tensors.within("", result)
         if written:
@@ -401,9 +408,12 @@ class Listener:
         if unwritten:
             outputs = list(outputs)
             unwritten.difference_update([storage(each) for _, each in (*outputs, *written)])
+        before = len(record.addresses)
         self._tensors.add(record, OUTPUT, outputs)
         if written:
             self._tensors.add(record, MUTATED, written)
+        if plan.pending:
+            record.addresses[before:] = [UNINITIALIZED] * (len(record.addresses) - before)
         if record.traced:
             self.skipped["traced"] += 1
             return
@@ -489,5 +499,5 @@ def _text(value: Any) -> str:
     """An argument as text that is the same in each run; empty for what says nothing."""
     if value is None or type(value).__name__ == "Generator":
         return ""
-    text = repr(value)
+    text = collectives.members(value) or repr(value)
     return type(value).__name__ if " at 0x" in text else text

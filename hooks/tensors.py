@@ -115,9 +115,16 @@ class Tensors:
         with contextlib.suppress(Exception):  # nested tensors have no shape, sparse ones no strides
             shape = tuple(map(int, (tensor if copied is None else copied).shape))
             stride = tuple(map(int, tensor.stride()))
-        record.slots.append((role, name, tensor.dtype, shape, stride, True))
+        record.slots.append((role, name + _division(tensor), tensor.dtype, shape, stride, True))
         record.addresses.append(address)
         record.tensors.append(copied)
+
+
+def _division(tensor: Any) -> str:
+    """How a tensor is divided among ranks, behind its name; empty where each rank has all of it."""
+    placements = [each for each in getattr(tensor, "placements", ()) if not each.is_replicate()]
+    texts = [f"{type(each).__name__}({getattr(each, 'dim', '')})" for each in placements]
+    return f" @ {', '.join(texts)}" if texts else ""
 
 
 def storage(tensor: Any) -> int:

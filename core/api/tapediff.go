@@ -3,6 +3,7 @@ package api
 import (
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -56,8 +57,15 @@ func diffTapes(j *job.Job, r *tapeDiffRequest) (*tapeDiffReply, error) {
 		}
 	}
 	result := &comparing.Result{}
+	among := filepath.Clean(r.A) == filepath.Clean(r.B) && len(a) > 1
+	if among {
+		if err := compareRanks(j, result, a); err != nil {
+			return nil, err
+		}
+	}
 	for _, rank := range ranksOf(a, b) {
 		switch {
+		case among:
 		case a[rank] == "":
 			result.Unpaired("A", rank)
 		case b[rank] == "":
@@ -96,6 +104,20 @@ func comparePair(j *job.Job, result *comparing.Result, a, b string) error {
 	}
 	defer closeB()
 	return result.Pair(j.Context(), x, y)
+}
+
+// compareRanks compares the ranks of one run with each other.
+func compareRanks(j *job.Job, result *comparing.Result, paths map[int64]string) error {
+	var sides []comparing.Side
+	for _, rank := range slices.Sorted(maps.Keys(paths)) {
+		side, closeIt, err := openSide(j, paths[rank])
+		if err != nil {
+			return err
+		}
+		defer closeIt()
+		sides = append(sides, side)
+	}
+	return result.Replicas(j.Context(), sides)
 }
 
 // openSide opens a tape, or what another tool wrote.

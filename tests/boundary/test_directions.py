@@ -33,7 +33,7 @@ FLOORS = (
     ("_clocks",),
     ("_peers",),
     # tapes of training steps
-    ("hooks.tensors",),
+    ("hooks.tensors", "hooks.collectives"),
     ("hooks.operators",),
     ("_steps",),
     ("_training",),
