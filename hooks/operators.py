@@ -68,6 +68,7 @@ class _Plan:
     many: bool  # it is about many parameters at once
     waits: bool  # its results are there only after a wait
     pending: bool  # nobody knows when its results are there
+    ends: bool  # it is the last of a step: a scaler of gradients, which may have left out the optimizer
 
 
 class Listener:
@@ -294,8 +295,10 @@ class Listener:
             plan = self._plans.get(func) or self._plan(func)
             if self._pausing:
                 return func(*args, **kwargs)
-            if self._over and not plan.skip and not self._optimizing and not self._by_hand:
+            if self._over and not (plan.skip or plan.ends or self._optimizing or self._by_hand):
                 self._begin()
+            if plan.ends and not self._by_hand:
+                self._over = True
             if not self._taking:
                 return func(*args, **kwargs)
             try:
@@ -336,6 +339,7 @@ class Listener:
             many=short.startswith(("_foreach", "_fused")),
             waits=collectives.waits(str(func)),
             pending=collectives.is_pending(str(func)),
+            ends=short == "_amp_update_scale_",
         )
         self._plans[func] = plan
         return plan
@@ -350,6 +354,7 @@ class Listener:
             self._nodes.setdefault(self._torch.autograd._get_sequence_nr() - 1, where)
             return (*where, FORWARD)
         if self._stack:  # computed again, by checkpointing
+            self._nodes.setdefault(self._torch.autograd._get_sequence_nr() - 1, self._stack[-1])
             return (*self._stack[-1], BACKWARD)
         variable = getattr(node, "variable", None)
         if variable is not None:

@@ -21,8 +21,14 @@ type replicas struct {
 
 // history is what a rank did in this step and in the one before.
 type history struct {
-	made, madeBefore map[uint64]bool    // digests of what operators made
+	made, madeBefore map[made]bool      // what operators made
 	called, before   map[tape.At]string // arguments of the optimizer's operators
+}
+
+// made is a result of an operator: its digest, and of the optimizer's also the parameter: counts of steps are the same for many.
+type made struct {
+	module string
+	digest uint64
 }
 
 // collectives are the operators whose results are the same on all ranks of their group.
@@ -51,7 +57,7 @@ func (r *Result) Replicas(ctx context.Context, sides []Side) error {
 				sides[0].Path(), first.Level, first.Ranks).WithPath(side.Path())
 		}
 		c := &comparison{
-			rank:  &Rank{Rank: about.Rank, A: sides[0].Path(), B: side.Path(), Facts: factsOf(first, about)},
+			rank:  &Rank{Rank: about.Rank, A: sides[0].Path(), B: side.Path(), Facts: slices.DeleteFunc(factsOf(first, about), func(f FactDiffer) bool { return f.Name == "seed" })},
 			exact: sides[0].Exact() && side.Exact(), keys: map[tape.Key]uint32{}, result: r,
 			base: first.Rank, names: [2]string{fmt.Sprintf("rank %d", first.Rank), fmt.Sprintf("rank %d", about.Rank)},
 		}
@@ -191,17 +197,19 @@ func (p *replicas) without(o *tape.Operator, drop func(*tape.Slot) bool) *tape.O
 
 // take adds a step to what is known of a rank.
 func (h *history) take(s *tape.Step) {
-	h.madeBefore, h.made = h.made, map[uint64]bool{}
+	h.madeBefore, h.made = h.made, map[made]bool{}
 	h.before, h.called = h.called, map[tape.At]string{}
 	places := tape.PlacesOf(&tape.Step{}, 0)
 	for _, o := range s.Operators {
 		at := places.Next(o)
+		module := ""
 		if at.Phase == "optimizer" {
 			h.called[at] = o.Scalars
+			module = at.Module
 		}
 		for i := range o.Values {
 			if o.Place.Slots[i].Role != tape.Input && o.Values[i].State == tape.Taken {
-				h.made[o.Values[i].Digest] = true
+				h.made[made{module, o.Values[i].Digest}] = true
 			}
 		}
 	}
@@ -245,7 +253,7 @@ func (p *replicas) ofTwo(d *Difference) []int64 {
 	case kindInserted:
 		oddA = true
 	case kindInput:
-		oddA, oddB = !a.hasMade(d.digests[0]), !b.hasMade(d.digests[1])
+		oddA, oddB = !a.hasMade(d.A.Module, d.digests[0]), !b.hasMade(d.A.Module, d.digests[1])
 	case kindArguments:
 		oddA, oddB = a.hasChanged(d.A, d.ValueA), b.hasChanged(d.B, d.ValueB)
 	}
@@ -258,7 +266,15 @@ func (p *replicas) ofTwo(d *Difference) []int64 {
 	return []int64{}
 }
 
-func (h *history) hasMade(digest uint64) bool { return h.made[digest] || h.madeBefore[digest] }
+// hasMade reports whether an operator of the rank made this, outside of the optimizer or in it for this parameter.
+func (h *history) hasMade(module string, digest uint64) bool {
+	for _, of := range []string{"", module} {
+		if key := (made{of, digest}); h.made[key] || h.madeBefore[key] {
+			return true
+		}
+	}
+	return false
+}
 
 // hasChanged reports whether the same operator was called with something else in the step before.
 func (h *history) hasChanged(at *tape.At, scalars string) bool {
