@@ -36,6 +36,7 @@ FLOORS = (
     ("hooks.tensors", "hooks.collectives"),
     ("hooks.operators",),
     ("_steps",),
+    ("_replay",),
     ("_training",),
     ("jax", "torch"),
     # what repeats
