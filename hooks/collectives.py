@@ -13,6 +13,7 @@ from typing import Any
 _GROUP = "__torch__.torch.classes.c10d.ProcessGroup"
 _POINT_TO_POINT = ("c10d.send.", "c10d.recv_.", "c10d.recv_any_source_.")
 _FUNCTIONAL = "_c10d_functional."
+_PARTLY = "fsdp.all_gather_copy_in."  # writes the part of its own rank; a collective writes the rest
 
 
 def waits(operator: str) -> bool:
@@ -24,7 +25,7 @@ def is_pending(operator: str) -> bool:
     """Whether the results of an operator may not be there when it returns, and nobody is to wait for them."""
     if operator.startswith(_FUNCTIONAL):
         return not operator.startswith(_FUNCTIONAL + "wait_tensor")
-    return operator.startswith(_POINT_TO_POINT)
+    return operator.startswith((*_POINT_TO_POINT, _PARTLY))
 
 
 def wait(result: Any) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 INPUT, OUTPUT, MUTATED = range(3)
 UNINITIALIZED, UNREADABLE = 1, 2  # in place of an address: why nobody looks at the elements
 
-# Role, name, type, shape and strides; of tensors that are no plain ones, also that the address is that of a contiguous copy.
+# Role, name, type, shape and strides. A sixth says that the address is already that of a contiguous copy.
 Slot = (
     tuple[int, str, Any, tuple[int, ...], tuple[int, ...]]
     | tuple[int, str, Any, tuple[int, ...], tuple[int, ...], bool]
@@ -99,7 +99,7 @@ class Tensors:
                 addresses[-1] = UNINITIALIZED
 
     def _add_other(self, record: Record, role: int, name: str, tensor: Any) -> None:
-        """Add one that is no plain tensor of the CPU: of a subclass, on a device, complex, of another layout."""
+        """Add a tensor of a subclass, on a device, of complex numbers, or of another layout."""
         if type(tensor).__name__ in ("FakeTensor", "FunctionalTensor") or tensor.device.type == "meta":
             record.traced = True
             return

@@ -72,7 +72,7 @@ class StepDifference(Brief):
             rank=at["rank"],
             tensor=document["tensor"],
             follows=document["follows"],
-            deviating=tuple(document["ranks"] or ()),
+            deviating=tuple(document["ranks"]),
             text=document["text"],
             document=document,
         )

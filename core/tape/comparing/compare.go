@@ -47,7 +47,7 @@ type Difference struct {
 	Made     *tape.At  `json:"made"`     // of an input: the last operator of A that made it; null: no record says who
 	Known    bool      `json:"known"`    // the contents of all inputs were looked at
 	Distance *Distance `json:"distance"` // how far apart results are; null: there is nothing to measure
-	Ranks    []int64   `json:"ranks"`    // among the ranks of one run: those that deviate; empty: nothing tells which. null: of two runs, or of a later difference
+	Ranks    []int64   `json:"ranks"`    // among the ranks of one run: those that deviate at the first difference; else, and where nothing tells which, empty
 	Text     string    `json:"text"`     // in a sentence
 
 	what    string    // type and shape of the tensor
@@ -235,7 +235,7 @@ func (c *comparison) symbols(s *tape.Step) []uint32 {
 
 // oneSided takes an operator that one side lacks.
 func (c *comparison) oneSided(s *walk, kind Kind) {
-	d := Difference{Kind: kind, Known: true, Follows: c.differs}
+	d := Difference{Kind: kind, Known: true, Follows: c.differs, Ranks: []int64{}}
 	if kind == kindMissing {
 		at := s.placesA.Next(s.a.Operators[s.i])
 		c.finite(&c.rank.NotFiniteA, s.a.Operators[s.i], at)

@@ -215,9 +215,9 @@ func (h *history) take(s *tape.Step) {
 	}
 }
 
-// whose are the ranks that deviate at the first difference; none where that cannot be told.
+// whose are the ranks that deviate at the first difference; none where nothing tells them.
 func (p *replicas) whose(first *Difference) []int64 {
-	var others []int64
+	others := []int64{}
 	alike := true
 	for _, c := range p.pairs {
 		if d := c.rank.First; d != nil && samePlace(at(d), at(first)) && d.Kind == first.Kind {
