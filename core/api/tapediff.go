@@ -57,7 +57,10 @@ func diffTapes(j *job.Job, r *tapeDiffRequest) (*tapeDiffReply, error) {
 		}
 	}
 	result := &comparing.Result{}
-	among := filepath.Clean(r.A) == filepath.Clean(r.B) && len(a) > 1
+	among, err := isOneRun(j, r, a)
+	if err != nil {
+		return nil, err
+	}
 	if among {
 		if err := compareRanks(j, result, a); err != nil {
 			return nil, err
@@ -104,6 +107,25 @@ func comparePair(j *job.Job, result *comparing.Result, a, b string) error {
 	}
 	defer closeB()
 	return result.Pair(j.Context(), x, y)
+}
+
+// isOneRun reports whether both sides are the tapes of one run of several ranks.
+func isOneRun(j *job.Job, r *tapeDiffRequest, paths map[int64]string) (bool, error) {
+	if filepath.Clean(r.A) != filepath.Clean(r.B) || len(paths) > 1 {
+		return filepath.Clean(r.A) == filepath.Clean(r.B), nil
+	}
+	for _, path := range paths {
+		if path == r.A { // a file, not a directory
+			return false, nil
+		}
+		side, closeIt, err := openSide(j, path)
+		if err != nil {
+			return false, err
+		}
+		defer closeIt()
+		return side.About().Ranks > 1, nil
+	}
+	return false, nil
 }
 
 // compareRanks compares the ranks of one run with each other.

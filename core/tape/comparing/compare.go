@@ -77,6 +77,7 @@ type Result struct {
 	Total       int64
 	Followers   int64
 	first       *Difference
+	lacking     []tape.Limit // of the whole
 }
 
 // Rank is what came of one pair of tapes.

@@ -57,6 +57,9 @@ func (r *Result) Document() *Document {
 		}
 		rank.lacks(&e, d, len(r.Ranks) > 1)
 	}
+	for _, l := range r.lacking {
+		e.Missed(l.What, l.Count, l.Why)
+	}
 	e.Looked("operators", operators)
 	e.Looked("tensors", tensors)
 	if operators > 0 && tensors == 0 {

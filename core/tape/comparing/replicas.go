@@ -70,6 +70,9 @@ func (r *Result) Replicas(ctx context.Context, sides []Side) error {
 		c.limits(sides[0], sides[i+1])
 		r.Ranks = append(r.Ranks, *c.rank)
 	}
+	if n := first.Ranks - int64(len(sides)); n > 0 {
+		r.lacking = append(r.lacking, tape.Limit{What: "ranks", Count: n, Why: fmt.Sprintf("the run had %d, and there are %d tapes", first.Ranks, len(sides))})
+	}
 	return nil
 }
 

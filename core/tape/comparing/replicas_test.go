@@ -185,6 +185,23 @@ func TestNothingThatShouldAgreeIsNoAgreement(t *testing.T) {
 	}
 }
 
+func TestRanksWithoutATapeAreMissing(t *testing.T) {
+	for _, there := range []int64{1, 2} {
+		var sides []Side
+		for rank := range there {
+			sides = append(sides, rankTape(t, rank, 3, []act{update(1, 2)}))
+		}
+		r := &Result{}
+		if err := r.Replicas(context.Background(), sides); err != nil {
+			t.Fatal(err)
+		}
+		doc := r.Document()
+		if doc.Conclusion.Outcome != verdict.Inconclusive || !slices.ContainsFunc(doc.Conclusion.Missing, func(m verdict.Missing) bool { return m.What == "ranks" }) {
+			t.Errorf("%d of 3 ranks: got %+v, want inconclusive, ranks missing", there, doc.Conclusion)
+		}
+	}
+}
+
 func TestRanksOfOtherRunsAndFlatPartsAreRefused(t *testing.T) {
 	flatten := update(1, 2)
 	flatten.module = "block._flat_param"
