@@ -176,6 +176,7 @@ corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/
 	PRLX_PROBE_RUNS=all $(PY) -m pytest -q tests/cli/test_probe_faults.py
 	PRLX_COLLECTIVE_SEEDS=200 go test -timeout 180m -v -run "Synthetic|Garbage|NeverMeet|Inversion|AStep" ./core/clocks/precedence
 	PRLX_DAMAGES=1000 $(PY) -m pytest -q -s tests/damage
+	PRLX_FULL_SWEEP=1 $(PY) -m pytest -q tests/training/test_ranks.py
 	PRLX_STRAGGLER_JOBS=100 go test -timeout 60m -v ./core/straggler
 	PRLX_LOST_JOBS=1 go test -timeout 60m -v -run "RareAndCostly|ForNoise" ./core/nccl/diagnosing
 	PRLX_NCCL_ALL=1 go test -timeout 120m -v ./tests/nccl ./core/nccl/segment
@@ -215,6 +216,7 @@ bench: build build/oracle/.ready build/triton/$(DEMO_TRITON)/.ready build/consum
 	$(PY) bench/cycles.py
 	$(PY) bench/simulate.py
 	$(PY) bench/recording.py
+	$(PY) bench/steps.py
 	$(PY) bench/contracts.py
 	$(PY) bench/startup.py
 	$(PY) bench/clocks.py

@@ -17,13 +17,15 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-FORWARD, BACKWARD, OPTIMIZER = range(3)
-INPUT, OUTPUT, MUTATED = range(3)
-TAKEN, UNINITIALIZED, UNREADABLE = range(3)
+from . import collectives
+from .tensors import INPUT, MUTATED, OUTPUT, UNINITIALIZED, Record, Tensors, storage
 
+FORWARD, BACKWARD, OPTIMIZER = range(3)
+
+_SCALARS = frozenset((bool, int, float, str))
 _MOST_TEXT = 1000  # characters of the arguments of one operator
 _WRAPPERS = (
     "_orig_mod",
@@ -46,26 +48,11 @@ class Sink(Protocol):
     def step(self, number: int) -> None:
         """A step begins that is to be taken."""
 
-    def look(self, types: list[str], tensors: list[tuple[int, int, int]]) -> None:
-        """Look at tensors now, for the record that comes next: address, bytes and state of each."""
+    def look(self, record: Record) -> None:
+        """Look at the tensors of a record now: its operator writes some of them."""
 
     def add(self, record: Record, generator: list[int] | None) -> None:
         """An operator ran."""
-
-
-@dataclass
-class Record:
-    """One operator that ran: where, and its tensors."""
-
-    module: str
-    cls: str
-    operator: str
-    phase: int
-    scalars: str = ""
-    slots: list[tuple[int, str, str, tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
-    tensors: list[tuple[int, int, int]] = field(default_factory=list)
-    keep: list[Any] = field(default_factory=list)  # what must live until the tensors were looked at
-    held: int = 0  # so many of the first tensors were looked at before the call
 
 
 @dataclass(frozen=True)
@@ -78,6 +65,10 @@ class _Plan:
     written: frozenset[str]  # arguments that it writes
     unread: frozenset[str]  # of these, those that it does not read
     random: bool
+    many: bool  # it is about many parameters at once
+    waits: bool  # its results are there only after a wait
+    pending: bool  # nobody knows when its results are there
+    ends: bool  # it is the last of a step: a scaler of gradients, which may have left out the optimizer
 
 
 class Listener:
@@ -116,9 +107,10 @@ class Listener:
         self._owners: dict[int, str] = {}
         self._owner = ""
         self._nodes: dict[int, tuple[str, str]] = {}  # sequence number of an autograd node -> whose forward made it
-        self._unwritten: set[int] = set()  # storages that nobody has written yet
+        self._tensors = Tensors(self._torch)
         self._plans: dict[Any, _Plan] = {}
         self._closing = contextlib.ExitStack()
+        self._handles: tuple[Any, ...] = ()  # of the hooks of modules
         self._mode: Any = None
         self._lock = threading.RLock()
 
@@ -126,21 +118,39 @@ class Listener:
 
     def open(self) -> None:
         """Begin to listen."""
-        hooks = importlib.import_module("torch.nn.modules.module")
         optim = importlib.import_module("torch.optim.optimizer")
         with contextlib.ExitStack() as stack:
             for handle in (
-                hooks.register_module_forward_pre_hook(self._enter),
-                hooks.register_module_forward_hook(self._leave, always_call=True),
                 optim.register_optimizer_step_pre_hook(self._before_optimizer),
                 optim.register_optimizer_step_post_hook(self._after_optimizer),
             ):
                 stack.callback(handle.remove)
+            stack.callback(self._follow_modules, False)
+            self._follow_modules(True)
             self._closing = stack.pop_all()
         if not self._modules:
             self._mode = _mode_of(self._torch)(self._dispatch)
         if self._wanted(0):
             self._switch(True)
+
+    def _follow_modules(self, on: bool) -> None:
+        """Be called by modules, or not: torch calls a module faster where nobody is.
+
+        A step that is not taken needs the first of them, which says that it begins.
+        """
+        if on == bool(self._handles):
+            return
+        if on:
+            hooks = importlib.import_module("torch.nn.modules.module")
+            self._handles = (
+                hooks.register_module_forward_pre_hook(self._enter),
+                hooks.register_module_forward_hook(self._leave, always_call=True),
+            )
+            return
+        for handle in self._handles:
+            handle.remove()
+        self._handles = ()
+        self._stack.clear()
 
     def close(self) -> None:
         """Remove everything."""
@@ -188,6 +198,7 @@ class Listener:
         self.number += 1
         self._taking = self._wanted(self.number)
         self._switch(self._taking)
+        self._follow_modules(self._taking)
         if self._taking:
             self._guarded(self._sink.step, self.number)
 
@@ -209,6 +220,8 @@ class Listener:
     def _enter(self, module: Any, args: Any) -> None:  # noqa: ARG002
         if self._over and not self._by_hand and not self._optimizing:
             self._begin()
+            if not self._taking:
+                return
         name = self._names.get(module)
         if name is None:
             name = self._name(module)
@@ -261,6 +274,7 @@ class Listener:
         self._owners = {}
         if not self._optimizing and not self._by_hand:
             self._over = True
+            self._follow_modules(True)
             if self._wanted(self.number + 1):
                 self._switch(True)  # what comes before the next forward belongs to the next step
             elif self._every > 1:
@@ -281,18 +295,27 @@ class Listener:
             plan = self._plans.get(func) or self._plan(func)
             if self._pausing:
                 return func(*args, **kwargs)
-            if self._over and not plan.skip and not self._optimizing and not self._by_hand:
+            if self._over and not (plan.skip or plan.ends or self._optimizing or self._by_hand):
                 self._begin()
+            if plan.ends and not self._by_hand:
+                self._over = True
             if not self._taking:
                 return func(*args, **kwargs)
             try:
                 where = self._where()
-                taken = self._before(plan, where, args, kwargs)
+                taken = None if plan.skip else self._before(plan, where, args, kwargs)
             except Exception as error:
                 self.stop(f"{func}: {error}")
                 return func(*args, **kwargs)
             result = func(*args, **kwargs)
-            self._guarded(self._after, plan, taken, result)
+            if plan.skip:
+                self.skipped[plan.skip] += 1
+                if plan.skip == "empty":
+                    self._tensors.unwritten.update(storage(each) for _, each in self._tensors.within("", result))
+            elif taken is not None:
+                if plan.waits:
+                    collectives.wait(result)
+                self._guarded(self._after, plan, taken, result)
             return result
 
     def _plan(self, func: Any) -> _Plan:
@@ -313,6 +336,10 @@ class Listener:
             written=written,
             unread=written if short in _WRITES_ONLY else frozenset(each for each in written if each.startswith("out")),
             random=self._torch.Tag.nondeterministic_seeded in func.tags,
+            many=short.startswith(("_foreach", "_fused")),
+            waits=collectives.waits(str(func)),
+            pending=collectives.is_pending(str(func)),
+            ends=short == "_amp_update_scale_",
         )
         self._plans[func] = plan
         return plan
@@ -327,6 +354,7 @@ class Listener:
             self._nodes.setdefault(self._torch.autograd._get_sequence_nr() - 1, where)
             return (*where, FORWARD)
         if self._stack:  # computed again, by checkpointing
+            self._nodes.setdefault(self._torch.autograd._get_sequence_nr() - 1, self._stack[-1])
             return (*self._stack[-1], BACKWARD)
         variable = getattr(node, "variable", None)
         if variable is not None:
@@ -336,60 +364,63 @@ class Listener:
     def _before(
         self, plan: _Plan, where: tuple[str, str, int], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> _Taken | None:
-        if plan.skip:
-            self.skipped[plan.skip] += 1
-            return _Taken(None, [], None, None)
         record = Record(where[0], where[1], plan.name, where[2])
+        owned = record.phase == OPTIMIZER and not plan.many
         written, texts = [], []
         for name, value in (*zip(plan.names, args, strict=False), *kwargs.items()):
-            tensors = list(_tensors(self._torch, name, value))
-            if not tensors:
-                text = _text(value)
+            kind = type(value)
+            if value is None:
+                continue
+            named = () if kind in _SCALARS else self._tensors.within(name, value)
+            if not named:
+                text = repr(value) if kind in _SCALARS else _text(value)
                 if text:
                     texts.append(f"{name}={text}")
                 continue
             if name in plan.written:
-                written += tensors
-            for part, tensor in tensors:
-                if _is_traced(tensor):
-                    self.skipped["traced"] += 1
-                    return None
-                if record.phase == OPTIMIZER:
+                named = list(named)
+                written += named
+            if owned:
+                named = list(named)
+                for _, tensor in named:
                     self._owner = self._owners.get(id(tensor), self._owner)
-                if name not in plan.unread:
-                    self._slot(record, INPUT, part, tensor)
-        if record.phase == OPTIMIZER:
-            record.module = (
-                "" if plan.name.startswith("aten._foreach") or plan.name.startswith("aten._fused") else self._owner
-            )
+            if name not in plan.unread:
+                self._tensors.add(record, INPUT, named)
+        if record.traced:
+            self.skipped["traced"] += 1
+            return None
+        if owned:
+            record.module = self._owner
         record.scalars = ", ".join(texts)[:_MOST_TEXT]
-        if written and record.tensors:
-            self._sink.look([slot[2] for slot in record.slots], record.tensors)
-            record.held, record.tensors, record.keep = len(record.slots), [], []
+        if written and record.slots:
+            self._sink.look(record)
+            record.held, record.addresses, record.tensors = len(record.slots), [], []
         generator = before = None
         if plan.random:
             generator = self._generator(args, kwargs, written)
             before = generator.get_state() if generator is not None else None
         return _Taken(record, written, generator, before)
 
-    def _after(self, plan: _Plan, taken: _Taken | None, result: Any) -> None:
-        if taken is None:
-            return
-        outputs = list(_tensors(self._torch, "", result))
-        if taken.record is None:
-            if plan.skip == "empty":
-                self._unwritten.update(_storage(each) for _, each in outputs)
-            return
-        record, seen = taken.record, {id(each) for _, each in taken.written}
-        for role, tensors in ((OUTPUT, outputs), (MUTATED, taken.written)):
-            for name, tensor in tensors:
-                if role == OUTPUT and id(tensor) in seen:
-                    continue
-                if self._unwritten:
-                    self._unwritten.discard(_storage(tensor))
-                self._slot(record, role, name, tensor)
-        if not outputs and not taken.written:
+    def _after(self, plan: _Plan, taken: _Taken, result: Any) -> None:
+        record, written, unwritten = taken.record, taken.written, self._tensors.unwritten
+        outputs = () if result is None else self._tensors.within("", result)
+        if written:
+            seen = {id(each) for _, each in written}
+            outputs = [each for each in outputs if id(each[1]) not in seen]
+        elif not outputs:
             self.skipped["without results"] += 1
+            return
+        if unwritten:
+            outputs = list(outputs)
+            unwritten.difference_update([storage(each) for _, each in (*outputs, *written)])
+        before = len(record.addresses)
+        self._tensors.add(record, OUTPUT, outputs)
+        if written:
+            self._tensors.add(record, MUTATED, written)
+        if plan.pending:
+            record.addresses[before:] = [UNINITIALIZED] * (len(record.addresses) - before)
+        if record.traced:
+            self.skipped["traced"] += 1
             return
         said = None
         if taken.before is not None:
@@ -412,32 +443,18 @@ class Listener:
             return torch.cuda.default_generators[index]
         return torch.default_generator if device.type == "cpu" else None
 
-    def _slot(self, record: Record, role: int, name: str, tensor: Any) -> None:
-        """Add a tensor to a record."""
-        state, address, size, kept = _memory(tensor)
-        if role == INPUT and self._unwritten and state == TAKEN and _storage(tensor) in self._unwritten:
-            state, address, size = UNINITIALIZED, 0, 0
-        shape: tuple[int, ...] = ()
-        stride: tuple[int, ...] = ()
-        with contextlib.suppress(Exception):  # nested tensors have no shape, sparse ones no strides
-            shape = tuple(map(int, (tensor if kept is None else kept).shape))
-            stride = tuple(map(int, tensor.stride()))
-        record.slots.append((role, name, str(tensor.dtype).removeprefix("torch."), shape, stride))
-        record.tensors.append((address, size, state))
-        record.keep.append(kept)
-
     # modules
 
     def _take_module(self, module: Any, name: str, cls: str, args: Any, output: Any) -> None:  # noqa: ARG002
         backward = self._torch._C._current_autograd_node() is not None
         record = Record(name, cls, "module.forward", BACKWARD if backward else FORWARD)
-        for part, tensor in _tensors(self._torch, "input", args):
-            self._slot(record, INPUT, part, tensor)
-        for part, tensor in _tensors(self._torch, "", output):
-            self._slot(record, OUTPUT, part, tensor)
-            if tensor.requires_grad and self._torch.is_tensor(tensor):
+        self._tensors.add(record, INPUT, self._tensors.within("input", args))
+        outputs = list(self._tensors.within("", output))
+        self._tensors.add(record, OUTPUT, outputs)
+        for part, tensor in outputs:
+            if tensor.requires_grad:
                 tensor.register_hook(functools.partial(self._take_gradient, name, cls, part))
-        if record.slots:
+        if record.slots and not record.traced:
             self._sink.add(record, None)
 
     def _take_gradient(self, name: str, cls: str, part: str, gradient: Any) -> None:
@@ -445,12 +462,12 @@ class Listener:
             return
         record = Record(name, cls, "module.gradient", BACKWARD)
         with self._lock, self._torch.no_grad():
-            self._slot(record, OUTPUT, part, gradient)
+            self._tensors.add(record, OUTPUT, ((part, gradient),))
             self._guarded(self._sink.add, record, None)
 
     def _take_parameter(self, name: str, what: str, role: int, tensor: Any) -> None:
         record = Record(name, "", f"optimizer.{what}", OPTIMIZER)
-        self._slot(record, role, what, tensor)
+        self._tensors.add(record, role, ((what, tensor),))
         self._sink.add(record, None)
 
 
@@ -458,7 +475,7 @@ class Listener:
 class _Taken:
     """What was taken of an operator before it ran."""
 
-    record: Record | None
+    record: Record
     written: list[tuple[str, Any]]
     generator: Any
     before: Any  # the generator's state
@@ -483,48 +500,9 @@ def _mode_of(torch: Any) -> Any:
     return Mode
 
 
-def _tensors(torch: Any, name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The tensors in an argument or a result, with their names."""
-    if isinstance(value, torch.Tensor):
-        yield name or "0", value
-    elif isinstance(value, (tuple, list)):
-        for number, each in enumerate(value):
-            yield from _tensors(torch, f"{name}[{number}]" if name else str(number), each)
-    elif isinstance(value, dict):
-        for key, each in value.items():
-            yield from _tensors(torch, f"{name}[{key}]" if name else str(key), each)
-
-
 def _text(value: Any) -> str:
     """An argument as text that is the same in each run; empty for what says nothing."""
     if value is None or type(value).__name__ == "Generator":
         return ""
-    text = repr(value)
+    text = collectives.members(value) or repr(value)
     return type(value).__name__ if " at 0x" in text else text
-
-
-def _is_traced(tensor: Any) -> bool:
-    """Whether a tensor has no contents, because somebody traces a graph."""
-    return type(tensor).__name__ in ("FakeTensor", "FunctionalTensor") or tensor.device.type == "meta"
-
-
-def _storage(tensor: Any) -> int:
-    try:
-        return int(tensor.untyped_storage()._cdata)
-    except Exception:  # of sparse tensors and of subclasses
-        return 0
-
-
-def _memory(tensor: Any) -> tuple[int, int, int, Any]:
-    """State, address and bytes of a tensor's elements, one after the other, and what must live meanwhile."""
-    try:
-        local = getattr(tensor, "_local_tensor", tensor)  # the shard of a DTensor
-        if not local.is_contiguous():
-            local = local.contiguous()
-        if local.is_conj() or local.is_neg():
-            local = local.resolve_conj().resolve_neg()
-        if local.device.type != "cpu":
-            local = local.cpu()
-        return TAKEN, local.data_ptr(), local.numel() * local.element_size(), local
-    except Exception:  # sparse, nested, quantized, or of a kind that nobody knows
-        return UNREADABLE, 0, 0, None

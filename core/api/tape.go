@@ -115,14 +115,14 @@ func (c *Core) beginTapeStep(_ *job.Job, r *tapeStepRequest) (*tapeReply, error)
 	return &tapeReply{}, w.Step(r.Number)
 }
 
-// tapeTensor is where the elements of a tensor lie, one after the other: address, bytes, and its tape.State.
-type tapeTensor [3]uint64
-
 // Records cross as words of 64 bits and a text behind them, not as JSON: there is one an operator, and a training waits for it.
 //
-//	tape_look: the tape, the number of tensors, three words a tensor; the types of their elements, with commas
-//	tape_add: the tape, the place, 1 where the first values are those that were looked at last, the number of the other tensors, three
-//	words a tensor, and 0, or 5 and what is known of a generator: its seed, address and bytes of its state before, and after; the arguments
+//	tape_look: the tape, and tensors; the types of their elements, with commas
+//	tape_add: the tape, the place, 1 where the first values are those that were looked at last, the other tensors, and 0, or 5 and what is
+//	known of a generator: its seed, address and bytes of its state before, and after; the arguments
+//
+// Tensors are their number, the address of each, and the bytes of each. Their elements lie one after the other. In place of an address stands a
+// tape.State where they are not to be looked at.
 type packed struct {
 	rest  []byte
 	short bool // it ended too early
@@ -138,53 +138,46 @@ func (p *packed) word() uint64 {
 	return w
 }
 
-func (p *packed) words(n uint64) (list []uint64) {
+func (p *packed) words(n uint64) []uint64 {
 	if n > uint64(len(p.rest)/8) {
 		p.rest, p.short = nil, true
 		return nil
 	}
+	list := make([]uint64, 0, n)
 	for range n {
 		list = append(list, p.word())
 	}
 	return list
 }
 
-func (p *packed) tensors() (list []tapeTensor) {
+func (p *packed) tensors() tensors {
 	n := p.word()
-	if n > uint64(len(p.rest)/24) {
+	if n > uint64(len(p.rest)/16) {
 		p.rest, p.short = nil, true
-		return nil
+		return tensors{}
 	}
-	for range n {
-		list = append(list, tapeTensor{p.word(), p.word(), p.word()})
-	}
-	return list
+	both := p.words(2 * n)
+	return tensors{both[:n], both[n:]}
 }
+
+// tensors are where the elements of tensors lie, and how many bytes they have.
+type tensors struct{ addresses, sizes []uint64 }
 
 // callPacked runs an operation whose request is words. ok is false where the operation has another kind of request.
 func (c *Core) callPacked(op string, request []byte) (doc []byte, ok bool, err error) {
 	p := &packed{rest: request}
 	switch op {
 	case "tape_look":
-		doc, err = []byte("{}"), c.lookAtTensors(p)
+		err = c.lookAtTensors(p)
 	case "tape_add":
-		var said tapeAdded
-		if said, err = c.addToTape(p); err == nil {
-			doc, err = encode(said)
-		}
+		err = c.addToTape(p)
 	default:
 		return nil, false, nil
 	}
-	return doc, true, err
+	return []byte("{}"), true, err
 }
 
 var errShort = fault.New(fault.Internal, "a record of a tape ends too early")
-
-// tapeAdded says what is wrong with what an operator got and made. It never leaves the boundary.
-type tapeAdded struct {
-	BadIn  int64 `json:"bad_in"`  // elements of inputs that are NaN or infinite
-	BadOut int64 `json:"bad_out"` // of what it wrote
-}
 
 // lookAtTensors keeps what tensors hold for the record that comes next.
 func (c *Core) lookAtTensors(p *packed) error {
@@ -192,14 +185,14 @@ func (c *Core) lookAtTensors(p *packed) error {
 	if err != nil {
 		return err
 	}
-	tensors := p.tensors()
+	given := p.tensors()
 	types := strings.Split(string(p.rest), ",")
-	if p.short || len(types) != len(tensors) {
+	if p.short || len(types) != len(given.sizes) {
 		return errShort
 	}
-	held := make([]tape.Value, len(tensors))
-	for i, at := range tensors {
-		if held[i], err = c.valueOf(types[i], at, false); err != nil {
+	held := make([]tape.Value, len(types))
+	for i := range held {
+		if held[i], err = c.valueOf(types[i], given.addresses[i], given.sizes[i], false); err != nil {
 			return err
 		}
 	}
@@ -208,55 +201,50 @@ func (c *Core) lookAtTensors(p *packed) error {
 }
 
 // addToTape looks at what an operator got and made, and adds its record.
-func (c *Core) addToTape(p *packed) (said tapeAdded, err error) {
+func (c *Core) addToTape(p *packed) error {
 	w, err := c.tapes.find(int64(p.word()))
 	if err != nil {
-		return said, err
+		return err
 	}
-	place, held, tensors := int(p.word()), p.word(), p.tensors()
+	place, held, given := int(p.word()), p.word(), p.tensors()
 	generator := p.words(p.word())
 	if p.short {
-		return said, errShort
+		return errShort
 	}
 	slots, err := w.Slots(place)
 	if err != nil {
-		return said, err
+		return err
 	}
-	o := &tape.Operator{Scalars: string(p.rest)}
+	o := &tape.Operator{Scalars: string(p.rest), Values: make([]tape.Value, 0, len(slots))}
 	if held == 1 {
-		o.Values = w.Held()
+		o.Values = append(o.Values, w.Held()...)
 	}
-	if len(o.Values)+len(tensors) != len(slots) {
-		return said, fault.New(fault.Internal, "place %d has %d tensors, got %d and %d", place, len(slots), len(o.Values), len(tensors))
+	if len(o.Values)+len(given.sizes) != len(slots) {
+		return fault.New(fault.Internal, "place %d has %d tensors, got %d and %d", place, len(slots), len(o.Values), len(given.sizes))
 	}
-	for _, at := range tensors {
+	for i, address := range given.addresses {
 		s := &slots[len(o.Values)]
-		v, err := c.valueOf(s.Type, at, s.Role != tape.Input)
+		v, err := c.valueOf(s.Type, address, given.sizes[i], s.Role != tape.Input)
 		if err != nil {
-			return said, err
+			return err
 		}
 		o.Values = append(o.Values, v)
 	}
 	if o.Generator, err = c.generatorOf(generator); err != nil {
-		return said, err
+		return err
 	}
-	for i := range o.Values {
-		bad := o.Values[i].NaN + o.Values[i].Inf
-		if slots[i].Role == tape.Input {
-			said.BadIn += bad
-		} else {
-			said.BadOut += bad
-		}
-	}
-	return said, w.Add(place, o)
+	return w.Add(place, o)
 }
 
 // valueOf looks at a tensor.
-func (c *Core) valueOf(elementType string, at tapeTensor, sampled bool) (tape.Value, error) {
-	if state := tape.State(at[2]); state != tape.Taken {
-		return tape.Value{State: state}, nil
+func (c *Core) valueOf(elementType string, address, bytes uint64, sampled bool) (tape.Value, error) {
+	switch {
+	case address == uint64(tape.Uninitialized):
+		return tape.Value{State: tape.Uninitialized}, nil
+	case address == uint64(tape.Unreadable), address == 0 && bytes > 0: // its memory was given back
+		return tape.Value{State: tape.Unreadable}, nil
 	}
-	b, err := c.memory(at[0], at[1])
+	b, err := c.memory(address, bytes)
 	if err != nil {
 		return tape.Value{}, err
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -56,8 +57,18 @@ func diffTapes(j *job.Job, r *tapeDiffRequest) (*tapeDiffReply, error) {
 		}
 	}
 	result := &comparing.Result{}
+	among, err := isOneRun(j, r, a)
+	if err != nil {
+		return nil, err
+	}
+	if among {
+		if err := compareRanks(j, result, a); err != nil {
+			return nil, err
+		}
+	}
 	for _, rank := range ranksOf(a, b) {
 		switch {
+		case among:
 		case a[rank] == "":
 			result.Unpaired("A", rank)
 		case b[rank] == "":
@@ -96,6 +107,39 @@ func comparePair(j *job.Job, result *comparing.Result, a, b string) error {
 	}
 	defer closeB()
 	return result.Pair(j.Context(), x, y)
+}
+
+// isOneRun reports whether both sides are the tapes of one run of several ranks.
+func isOneRun(j *job.Job, r *tapeDiffRequest, paths map[int64]string) (bool, error) {
+	if filepath.Clean(r.A) != filepath.Clean(r.B) || len(paths) > 1 {
+		return filepath.Clean(r.A) == filepath.Clean(r.B), nil
+	}
+	for _, path := range paths {
+		if path == r.A { // a file, not a directory
+			return false, nil
+		}
+		side, closeIt, err := openSide(j, path)
+		if err != nil {
+			return false, err
+		}
+		defer closeIt()
+		return side.About().Ranks > 1, nil
+	}
+	return false, nil
+}
+
+// compareRanks compares the ranks of one run with each other.
+func compareRanks(j *job.Job, result *comparing.Result, paths map[int64]string) error {
+	var sides []comparing.Side
+	for _, rank := range slices.Sorted(maps.Keys(paths)) {
+		side, closeIt, err := openSide(j, paths[rank])
+		if err != nil {
+			return err
+		}
+		defer closeIt()
+		sides = append(sides, side)
+	}
+	return result.Replicas(j.Context(), sides)
 }
 
 // openSide opens a tape, or what another tool wrote.

@@ -46,44 +46,56 @@ type partial struct {
 // Of computes the value of a tensor whose elements of a type lie in memory one after the other. Of what was written, elements are kept and
 // added up.
 func Of(elementType string, memory []byte, written bool) Value {
-	parts := make([]partial, (len(memory)+chunk-1)/chunk)
 	of := kinds[elementType]
-	each := func(i int) {
-		b := memory[i*chunk : min((i+1)*chunk, len(memory))]
-		p := &parts[i]
-		switch first := uint64(i) * chunk / 8; of.bits {
-		case 16:
-			p.digest, p.most = digest16(b, first)
-		case 32:
-			p.digest, p.most = digest32(b, first)
-		case 64:
-			p.digest, p.most = digest64(b, first)
-		default:
-			p.digest = digest(b, first)
-			return
-		}
-		of.count(p, b)
-		if written {
-			of.add(p, b)
-		}
-	}
-	inParallel(len(parts), each)
 	v := Value{Max: math.NaN()}
-	for i := range parts {
-		p := &parts[i]
-		v.Digest += p.digest
-		v.NaN += p.nan
-		v.Inf += p.inf
-		if p.finite {
-			v.Max = larger(v.Max, of.value(p.most))
+	if len(memory) <= chunk { // as most are
+		p := of.look(memory, 0, written)
+		v.take(&p, of)
+	} else {
+		parts := make([]partial, (len(memory)+chunk-1)/chunk)
+		inParallel(len(parts), func(i int) {
+			parts[i] = of.look(memory[i*chunk:min((i+1)*chunk, len(memory))], uint64(i)*chunk/8, written)
+		})
+		for i := range parts {
+			v.take(&parts[i], of)
 		}
-		v.Sum += p.sum
 	}
 	v.Digest ^= mix(uint64(len(memory)) * digestStep)
 	if written {
 		v.Sample = sample(elementType, memory)
 	}
 	return v
+}
+
+// look looks at one chunk, whose first word has a number.
+func (k kind) look(b []byte, first uint64, written bool) (p partial) {
+	switch k.bits {
+	case 16:
+		p.digest, p.most = digest16(b, first)
+	case 32:
+		p.digest, p.most = digest32(b, first)
+	case 64:
+		p.digest, p.most = digest64(b, first)
+	default:
+		p.digest = digest(b, first)
+		return p
+	}
+	k.count(&p, b)
+	if written {
+		k.add(&p, b)
+	}
+	return p
+}
+
+// take adds a chunk to the value of its tensor.
+func (v *Value) take(p *partial, of kind) {
+	v.Digest += p.digest
+	v.NaN += p.nan
+	v.Inf += p.inf
+	if p.finite {
+		v.Max = larger(v.Max, of.value(p.most))
+	}
+	v.Sum += p.sum
 }
 
 // larger is the larger of two numbers of which the first may not be there yet.

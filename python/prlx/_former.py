@@ -43,7 +43,7 @@ COMMANDS = {
 }
 """Commands of the program."""
 
-_NO_WATCH = "prlx.record(path) around the steps that shall be recorded; nothing watches losses"
+_NO_WATCH = "arguments of prlx.TrainingMonitor(directory) say what is watched"
 VARIABLES = {
     "PRLX_COMPRESS": "recordings of format v2 are compressed",
     "PRLX_SITES": "recordings of format v2 hold their sites",

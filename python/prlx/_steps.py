@@ -9,8 +9,6 @@ import platform
 import sys
 import threading
 import warnings
-from array import array
-from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _core, _request
 from ._errors import PrlxError, UsageError
 from ._units import format_bytes, plural
-from .hooks.operators import Listener, Record
+from .hooks.operators import Listener
+from .hooks.tensors import Layout, Record, Slot, type_name
 
 if TYPE_CHECKING:
     from ._request import Path as AnyPath
@@ -56,7 +55,8 @@ class Steps:
         self.operators = 0
         self.failed: str | None = None
         self.bytes = 0
-        self._places: dict[Any, int] = {}
+        self._places: dict[Any, tuple[int, Layout]] = {}
+        self._looked: dict[tuple[Slot, ...], tuple[Layout, bytes]] = {}  # slots that were looked at before a call
         self._asked = {"every": every, "ring": ring or 0, "level": level, "limit": limit, "overwrite": overwrite}
         self._tape: int | None = None
         self._owner = os.getpid()
@@ -150,27 +150,37 @@ class Steps:
         """A step begins that is to be taken."""
         _core.call("tape_step", {"tape": self._tape, "number": number})
 
-    def look(self, types: list[str], tensors: list[tuple[int, int, int]]) -> None:
+    def look(self, record: Record) -> None:
         """Look at tensors before an operator writes some of them."""
-        words = array("Q", (self._tape or 0, len(tensors)))
-        for each in tensors:
-            words.extend(each)
-        _core.call_packed("tape_look", words.tobytes() + ",".join(types).encode())
+        slots = tuple(record.slots)
+        known = self._looked.get(slots)
+        if known is None:
+            types = ",".join(type_name(slot[2]) for slot in slots)
+            known = self._looked[slots] = (Layout.of(slots), types.encode())
+        layout, types_text = known
+        if layout.uneven:
+            layout.settle(record)
+        _core.call_packed("tape_look", (self._tape or 0, len(slots), *record.addresses, *layout.sizes), types_text)
 
     def add(self, record: Record, generator: list[int] | None) -> None:
         """Write the record of an operator that ran."""
-        key = (record.module, record.cls, record.operator, record.phase, tuple(record.slots))
-        place = self._places.get(key)
-        if place is None:
-            place = self._places[key] = self._define(record)
-        words = array("Q", (self._tape or 0, place, record.held > 0, len(record.tensors)))
-        for each in record.tensors:
-            words.extend(each)
-        words.extend((0,) if generator is None else (5, *generator))
-        self.seen(record, _core.call_packed("tape_add", words.tobytes() + record.scalars.encode(errors="replace")))
-
-    def seen(self, record: Record, said: Mapping[str, Any]) -> None:  # noqa: ARG002
-        """What the core says of an operator's values."""
+        key = (record.module, record.cls, record.operator, record.phase, record.held, *record.slots)
+        known = self._places.get(key)
+        if known is None:
+            known = self._places[key] = (self._define(record), Layout.of(record.slots[record.held :]))
+        place, layout = known
+        if layout.uneven:
+            layout.settle(record)
+        _core.call_packed(
+            "tape_add",
+            (
+                *(self._tape or 0, place, record.held > 0, len(layout.sizes)),
+                *record.addresses,
+                *layout.sizes,
+                *((0,) if generator is None else (5, *generator)),
+            ),
+            record.scalars.encode(errors="replace"),
+        )
         self.operators += 1
 
     def _define(self, record: Record) -> int:
@@ -183,7 +193,10 @@ class Steps:
                 "class": record.cls,
                 "operator": record.operator,
                 "phase": record.phase,
-                "slots": [dict(zip(names, slot, strict=True)) for slot in record.slots],
+                "slots": [
+                    dict(zip(names, (role, name, type_name(kind), shape, stride), strict=True))
+                    for role, name, kind, shape, stride, *_ in record.slots
+                ],
             },
         )
         return place.get("place", 0)

@@ -39,6 +39,8 @@ class StepDifference(Brief):
         The argument or result that differs.
     follows
         Whether an earlier difference can be its cause.
+    deviating
+        Among the ranks of one run: those that are not like the others. Empty where nothing tells which they are.
     text
         All of it in a sentence.
     document
@@ -53,6 +55,7 @@ class StepDifference(Brief):
     rank: int
     tensor: str
     follows: bool
+    deviating: tuple[int, ...]
     text: str
     document: Mapping[str, Any]
 
@@ -69,6 +72,7 @@ class StepDifference(Brief):
             rank=at["rank"],
             tensor=document["tensor"],
             follows=document["follows"],
+            deviating=tuple(document["ranks"]),
             text=document["text"],
             document=document,
         )
@@ -132,12 +136,13 @@ def diff_tapes(
     overwrite: bool = False,
     progress: Progress = "auto",
 ) -> StepsDiff:
-    """Compare the tapes of two trainings.
+    """Compare the tapes of two trainings, or those of the ranks of one.
 
     Parameters
     ----------
     a, b
-        Tapes, or directories with one of each rank.
+        Tapes, or directories with one of each rank. Twice the same directory: its ranks are compared with each other, as far
+        as they should agree.
     outputs
         Reports to write: ``path`` and ``format`` of each.
     overwrite
@@ -169,8 +174,9 @@ def diff_tapes(
 def render_steps(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     """The lines of a comparison: what is set up differently first, then where the trainings part."""
     facts = document["facts"]
+    among = document["among"] == "ranks"
     if facts:
-        yield look.style("the runs were not set up alike", "yellow", "bold")
+        yield look.style(f"the {document['among']} were not set up alike", "yellow", "bold")
         yield from (f"  {clean(each['name'])}: {clean(each['a'] or '-')} / {clean(each['b'] or '-')}" for each in facts)
         yield ""
     word = {"identical": "same", "diverged": "differs"}.get(document["status"], "inconclusive")
@@ -178,7 +184,7 @@ def render_steps(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     yield from wrapped(f"{word}: ", clean(document["verdict"]), look, head=f"{look.style(word, color, 'bold')}: ")
     first = document["first"]
     if first is not None:
-        yield from _first(first)
+        yield from _first(first, among)
         total, followers = document["total"], document["followers"]
         yield f"  {plural(total, 'operator')} differ, {format_count(followers)} of them can follow from earlier ones"
         others = [each for each in document["differences"] if not each["follows"]][1 : look.clusters + 1]
@@ -190,14 +196,18 @@ def render_steps(document: Mapping[str, Any], look: Look) -> Iterator[str]:
         for side in "ab":
             made = rank[f"not_finite_{side}"]
             if made:
-                yield f"  first NaN or infinite of {side.upper()}: {clean(made['text'])}"
+                name = f"rank {made['at']['rank']}" if among else side.upper()
+                yield f"  first NaN or infinite of {name}: {clean(made['text'])}"
     for missing in document["conclusion"]["missing"]:
         count = "" if missing["count"] in (None, 1) else f"{format_count(missing['count'])} "
         yield f"  not looked at: {count}{clean(missing['what'])}: {clean(missing['why'])}"
 
 
-def _first(first: Mapping[str, Any]) -> Iterator[str]:
-    """What A and B have where they part."""
-    if first["value_a"] or first["value_b"]:
-        yield f"  A: {clean(first['value_a'])}"
-        yield f"  B: {clean(first['value_b'])}"
+def _first(first: Mapping[str, Any], among: bool) -> Iterator[str]:
+    """What both sides have where they part."""
+    if not (first["value_a"] or first["value_b"]):
+        return
+    for side in "ab":
+        at = first[side]
+        name = f"rank {at['rank']}" if among and at else side.upper()
+        yield f"  {name}: {clean(first[f'value_{side}'])}"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import math
 import statistics
+import warnings
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -14,8 +17,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 from . import _core, _request
 from ._errors import FileAccessError, PrlxError, UsageError
+from ._replay import Keeper
 from ._result import Brief
-from ._units import plural
+from ._units import format_bytes, plural
 
 if TYPE_CHECKING:
     from ._request import Path as AnyPath
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 LOG = "anomaly_log.jsonl"
 _RING = "ring.tape"
 _LEAST = 5  # losses before a jump can be told
+_REFRESH = 50  # steps after which the model is asked again which parameters it has
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,6 +49,8 @@ class Anomaly(Brief):
         The name of the tape with this step and those before it; None where none was kept.
     maker
         The first operator in the tape that made NaN or infinite elements, in a sentence; empty where none did.
+    replay
+        The name of the file from which ``prlx.torch.replay`` runs the step again; None where none was kept.
 
     Examples
     --------
@@ -57,6 +64,7 @@ class Anomaly(Brief):
     limit: str
     tape: str | None
     maker: str
+    replay: str | None = None
 
 
 class TrainingMonitor:
@@ -80,7 +88,14 @@ class TrainingMonitor:
     ring
         Keep a tape of so many of the last steps; ``None`` takes none, and nothing listens to torch.
     most
-        So many tapes are saved at most.
+        So many tapes, and so many replays, are saved at most.
+    snapshot
+        Objects with a ``state_dict`` (model, optimizer, scheduler) by name: their states and those of random numbers are copied
+        every ``snapshot_every`` steps, and the batches that ``begin`` is given since then, to run an anomalous step again.
+    snapshot_every
+        A snapshot comes every so many steps.
+    snapshot_limit
+        Bytes that a snapshot may have; ``snapshot_bytes`` says how many it will.
     overwrite
         Replace the log and tapes of an earlier run.
 
@@ -88,6 +103,8 @@ class TrainingMonitor:
     ----------
     anomalies
         What was found so far.
+    snapshot_bytes
+        How many bytes of memory a snapshot takes, before the first is made; 0 without snapshots.
 
     Examples
     --------
@@ -108,6 +125,9 @@ class TrainingMonitor:
         window: int = 50,
         ring: int | None = None,
         most: int = 10,
+        snapshot: Mapping[str, Any] | None = None,
+        snapshot_every: int = 100,
+        snapshot_limit: int = 4 << 30,
         overwrite: bool = False,
     ) -> None:
         if not (loss_threshold > 1 and gradient_threshold > 0 and window >= _LEAST):
@@ -115,14 +135,26 @@ class TrainingMonitor:
                 f"loss_threshold={loss_threshold}, gradient_threshold={gradient_threshold}, window={window}: expected "
                 f"more than 1, more than 0, and {_LEAST} or more"
             )
+        if snapshot_every < 1:
+            raise UsageError(f"snapshot_every={snapshot_every}: expected 1 or more")
+        self._keeper = Keeper(snapshot, snapshot_every) if snapshot else None
+        self.snapshot_bytes = 0 if self._keeper is None else self._keeper.expected()
+        if self.snapshot_bytes > snapshot_limit:
+            raise UsageError(
+                f"a snapshot takes {format_bytes(self.snapshot_bytes)} of memory, allowed are {format_bytes(snapshot_limit)}",
+                hint=f"snapshot_limit={self.snapshot_bytes} allows it",
+            )
         self.directory = Path(_request.absolute(directory))
         self.anomalies: list[Anomaly] = []
         self._model = model
         self._loss_threshold, self._gradient_threshold = loss_threshold, gradient_threshold
         self._losses: deque[float] = deque(maxlen=window)
         self._ring, self._most, self._overwrite = ring, most, overwrite
+        self._torch: Any = None
+        self._parameters: list[Any] = []
         self._number = 0
         self._saved = 0
+        self._replays = 0
         self._log: IO[str] | None = None
         self._tape: Steps | None = None
 
@@ -160,6 +192,24 @@ class TrainingMonitor:
             self._log.close()
             self._log = None
 
+    def begin(self, batch: Any = None) -> None:
+        """Say that a step begins, with this batch, before anything of it is computed. Snapshots need it.
+
+        Parameters
+        ----------
+        batch
+            What the step is given: tensors, numbers and texts, in lists, tuples and dictionaries. A copy is kept.
+
+        Examples
+        --------
+        >>> with prlx.TrainingMonitor("watched") as monitor:
+        ...     monitor.begin([1, 2])
+        ...     found = monitor.step(0.5)
+        """
+        if self._keeper is not None:
+            with self._tape.paused() if self._tape is not None else contextlib.nullcontext():
+                self._keeper.begin(self._number, batch)
+
     def step(self, loss: Any) -> tuple[Anomaly, ...]:
         """Say what a step came to, after its backward pass.
 
@@ -183,15 +233,18 @@ class TrainingMonitor:
         if self._log is None:
             raise UsageError("the monitor does not run", hint="with prlx.TrainingMonitor(directory) as monitor:")
         if self._tape is None:
-            value, norm = float(loss), self._norm()
+            value, norm = _number(loss), self._norm()
         else:
             with self._tape.paused():  # what we compute is no part of the training
-                value, norm = float(loss), self._norm()
+                value, norm = _number(loss), self._norm()
+        if self._keeper is not None:
+            self._keeper.end(value)
         wrong = list(self._judge(value, norm))
         found: tuple[Anomaly, ...] = ()
         if wrong:
             tape, maker = self._capture()
-            found = tuple(Anomaly(self._number, kind, said, limit, tape, maker) for kind, said, limit in wrong)
+            replay = self._save_replay()
+            found = tuple(Anomaly(self._number, kind, said, limit, tape, maker, replay) for kind, said, limit in wrong)
             for each in found:
                 self._log.write(json.dumps(asdict(each)) + "\n")
             self._log.flush()
@@ -203,8 +256,15 @@ class TrainingMonitor:
         """The norm of all gradients together."""
         if self._model is None:
             return None
-        norms = [p.grad.detach().norm() for p in self._model.parameters() if p.grad is not None]
-        return math.sqrt(sum(float(each) ** 2 for each in norms)) if norms else None
+        if self._number % _REFRESH == 0:
+            self._parameters = list(self._model.parameters())
+        gradients = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
+        if not gradients:
+            return None
+        if self._torch is None:
+            self._torch = importlib.import_module("torch")
+        with self._torch.no_grad():
+            return float(self._torch.nn.utils.get_total_norm(gradients))
 
     def _judge(self, loss: float, norm: float | None) -> Iterable[tuple[str, str, str]]:
         """What is wrong with a loss and a norm: kind, value and limit."""
@@ -236,5 +296,24 @@ class TrainingMonitor:
         made = tape["first_maker"] or tape["first_carrier"]
         return name, made["text"] if made else ""
 
+    def _save_replay(self) -> str | None:
+        """Write what it takes to run this step again."""
+        if self._keeper is None or self._replays >= self._most:
+            return None
+        name = f"step_{self._number}.replay"
+        try:
+            if not self._keeper.save(self.directory / name):
+                return None
+        except (OSError, RuntimeError) as error:  # a training does not end for it
+            warnings.warn(f"no replay of step {self._number}: {error}", stacklevel=3)
+            return None
+        self._replays += 1
+        return name
+
     def __repr__(self) -> str:
         return f"<TrainingMonitor: {plural(self._number, 'step')}, {len(self.anomalies)} anomalies>"
+
+
+def _number(loss: Any) -> float:
+    """A loss as a number, without a word about its gradient."""
+    return float(loss.detach() if hasattr(loss, "detach") else loss)

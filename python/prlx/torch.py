@@ -4,7 +4,7 @@
 the same names, and in a job of several ranks also records the clocks of the host: in the trace, and in a file beside it.
 
 ``with prlx.torch.steps("a.tape"):`` writes what the operators of training steps got and made; ``prlx diff`` compares two
-such tapes.
+such tapes. ``prlx.torch.replay`` runs a step again that a ``prlx.TrainingMonitor`` saved.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from typing import TYPE_CHECKING, Any
 from . import _peers
 from ._clocks import Clocks, attached, clocks, is_distributed
 from ._errors import PrlxError
+from ._replay import Replay, replay
 from ._steps import Steps, steps
 
 if TYPE_CHECKING:
     from ._request import Path as AnyPath
 
-__all__ = ["Steps", "TraceHandler", "profile", "steps", "trace_handler"]
+__all__ = ["Replay", "Steps", "TraceHandler", "profile", "replay", "steps", "trace_handler"]
 
 _LOOK_S = 0.5  # how often a handler looks whether all ranks are there
 _handlers = itertools.count()  # all ranks make their handlers in the same order

@@ -113,3 +113,16 @@ def test_the_cost_of_a_prober_is_measured() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     for part in ("2 hosts: ", "9 hosts: ", "% of a core", "kB/s"):
         assert part in done.stdout
+
+
+def test_quick_benchmark_of_tapes_measures_every_part() -> None:
+    if not (REPOSITORY / "build/torch/stubs").is_dir():
+        message = "no torch: make build/torch/.ready installs it"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    script = [sys.executable, REPOSITORY / "bench" / "steps.py", "--quick"]
+    done = subprocess.run(script, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    for part in ("batch 32", "batch 1024", "everything taken", "modules", "one step in 50", "the monitor alone"):
+        assert part in done.stdout, part

@@ -33,8 +33,10 @@ FLOORS = (
     ("_clocks",),
     ("_peers",),
     # tapes of training steps
+    ("hooks.tensors", "hooks.collectives"),
     ("hooks.operators",),
     ("_steps",),
+    ("_replay",),
     ("_training",),
     ("jax", "torch"),
     # what repeats

@@ -209,6 +209,62 @@ def monitored(folder: str, ring: str) -> dict:
     return {"kinds": [each.kind for each in monitor.anomalies], "clean": len(clean.anomalies), "equal": equal}
 
 
+def replayed(folder: str, differently: str) -> dict:
+    """A training that goes wrong in its eighth step, and that step run again in objects of other values."""
+    torch.set_num_threads(1)
+
+    def parts(seed: int) -> dict:
+        net = model(2)
+        opt = torch.optim.AdamW(net.parameters(), lr=1e-2)
+        torch.manual_seed(seed)
+        return {"net": net, "opt": opt, "schedule": torch.optim.lr_scheduler.ExponentialLR(opt, 0.9)}
+
+    def trainer(parts: dict, monitor=None):
+        def step(batch: dict):
+            y = parts["net"](batch["x"])
+            loss = (y.abs() + batch["shift"]).log().mean()
+            parts["opt"].zero_grad()
+            loss.backward()
+            if monitor is not None:
+                monitor.step(loss)
+            parts["opt"].step()
+            parts["schedule"].step()
+            return loss
+
+        return step
+
+    first = parts(1)
+    with prlx.TrainingMonitor(folder, snapshot=first, snapshot_every=3, loss_threshold=100) as monitor:
+        step = trainer(first, monitor)
+        for number in range(8):
+            batch = {"x": torch.randn(8, 16), "shift": -5.0 if number == 7 else 1.0}
+            monitor.begin(batch)
+            step(batch)
+    second = parts(2)
+    with torch.no_grad():
+        for each in second["net"].parameters():
+            each.fill_(0.5)
+    again = trainer(second)
+
+    def otherwise(batch: dict):
+        torch.rand(1)
+        return again(batch)
+
+    found = prlx.torch.replay(f"{folder}/step_7.replay", otherwise if differently == "True" else again, second)
+    sums = [[float(each.nan_to_num().sum()) for each in part["net"].parameters()] for part in (first, second)]
+    return {
+        "anomalies": [(each.step, each.kind, each.replay) for each in monitor.anomalies],
+        "bytes": monitor.snapshot_bytes,
+        "saved": sum(each.numel() * 4 for each in first["net"].parameters()) * 3,
+        "reproduced": found.reproduced,
+        "step": found.step,
+        "tape": str(found.tape),
+        "maker": found.maker,
+        "text": found.text,
+        "equal": sums[0] == sums[1],
+    }
+
+
 def debug_mode(path: str, rate: str) -> int:
     """The log of torch's own DebugMode of a step."""
     from torch.utils._debug_mode import DebugMode

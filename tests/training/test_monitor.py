@@ -62,3 +62,50 @@ def test_the_anomalous_step_is_in_its_tape_and_the_maker_is_named(train, tmp_pat
 
     tape = inspect_files([str(tmp_path / "watched/step_6.tape")], progress=False)["files"][0]["tape"]
     assert (tape["first_step"], tape["last_step"], tape["whole"]) == (4, 6, True)
+
+
+def test_an_anomalous_step_is_run_again_bit_for_bit(train, tmp_path):
+    done = train("replayed", "watched", False)
+    assert done["anomalies"] == [[7, "loss-not-finite", "step_7.replay"]]
+    assert done["bytes"] == done["saved"], "a parameter, and two states of each, before there are any"
+    assert (done["reproduced"], done["step"], done["equal"]) == (True, 7, True)
+    assert "aten.log.default" in done["maker"]
+    assert done["text"].startswith("the step went as before, 2 steps after the snapshot")
+    from prlx._timeline import inspect_files
+
+    tape = inspect_files(
+        [done["tape"] if done["tape"].startswith("/") else str(tmp_path / done["tape"])], progress=False
+    )
+    assert (tape["files"][0]["tape"]["steps"], tape["files"][0]["tape"]["whole"]) == (1, True)
+
+
+def test_a_step_that_does_not_reproduce_is_said_to_be_one(train):
+    done = train("replayed", "watched", True)
+    assert not done["reproduced"]
+    assert "does not reproduce: the loss of step 6 was" in done["text"]
+
+
+def test_snapshots_that_are_too_large_are_refused_before_the_training(tmp_path):
+    class Large:
+        """Has a state without tensors of torch."""
+
+        def state_dict(self) -> dict:
+            class Tensor:
+                """A tensor of 8 GiB."""
+
+                def detach(self) -> Tensor:
+                    return self
+
+                def numel(self) -> int:
+                    return 1 << 31
+
+                def element_size(self) -> int:
+                    return 4
+
+            return {"weight": Tensor()}
+
+    with pytest.raises(prlx.UsageError, match="snapshot takes 8"):
+        prlx.TrainingMonitor(tmp_path, snapshot={"model": Large()})
+    with pytest.raises(prlx.UsageError):
+        prlx.TrainingMonitor(tmp_path, snapshot={}, snapshot_every=0)
+    assert prlx.TrainingMonitor(tmp_path).snapshot_bytes == 0

@@ -47,14 +47,18 @@ type Difference struct {
 	Made     *tape.At  `json:"made"`     // of an input: the last operator of A that made it; null: no record says who
 	Known    bool      `json:"known"`    // the contents of all inputs were looked at
 	Distance *Distance `json:"distance"` // how far apart results are; null: there is nothing to measure
+	Ranks    []int64   `json:"ranks"`    // among the ranks of one run: those that deviate at the first difference; else, and where nothing tells which, empty
 	Text     string    `json:"text"`     // in a sentence
 
-	what string // type and shape of the tensor
+	what    string    // type and shape of the tensor
+	digests [2]uint64 // of an input
 }
 
 // comparison is the state of comparing two tapes of one rank.
 type comparison struct {
 	rank    *Rank
+	base    int64     // the rank of A
+	names   [2]string // how sentences call the sides
 	solver  script.Solver
 	keys    map[tape.Key]uint32
 	exact   bool               // equal digests mean equal tensors
@@ -67,11 +71,13 @@ type comparison struct {
 // Result is what came of comparing the tapes of all ranks, before it is a document.
 type Result struct {
 	A, B        tape.Run // of the first pair
+	Among       bool     // the ranks of one run were compared with each other
 	Ranks       []Rank
 	Differences []Difference // the first ones, in order of steps
 	Total       int64
 	Followers   int64
 	first       *Difference
+	lacking     []tape.Limit // of the whole
 }
 
 // Rank is what came of one pair of tapes.
@@ -124,19 +130,26 @@ func (r *Result) Pair(ctx context.Context, a, b Side) error {
 		r.A, r.B = *runA, *runB
 	}
 	rank := Rank{Rank: runA.Rank, A: a.Path(), B: b.Path(), Facts: factsOf(runA, runB)}
-	c := &comparison{rank: &rank, exact: a.Exact() && b.Exact(), keys: map[tape.Key]uint32{}, result: r}
+	c := &comparison{
+		rank: &rank, base: rank.Rank, names: [2]string{"A", "B"}, exact: a.Exact() && b.Exact(), keys: map[tape.Key]uint32{}, result: r,
+	}
 	if err := c.steps(ctx, a, b); err != nil {
 		return err
 	}
-	for name, limits := range map[string][]tape.Limit{"A": a.Limits(), "B": b.Limits()} {
-		for _, l := range limits {
-			l.What += " of " + name
-			rank.missing = append(rank.missing, l)
-		}
-	}
-	slices.SortStableFunc(rank.missing, func(x, y tape.Limit) int { return strings.Compare(x.What, y.What) })
+	c.limits(a, b)
 	r.Ranks = append(r.Ranks, rank)
 	return nil
+}
+
+// limits notes what the tapes do not tell.
+func (c *comparison) limits(a, b Side) {
+	for i, side := range []Side{a, b} {
+		for _, l := range side.Limits() {
+			l.What += " of " + c.names[i]
+			c.rank.missing = append(c.rank.missing, l)
+		}
+	}
+	slices.SortStableFunc(c.rank.missing, func(x, y tape.Limit) int { return strings.Compare(x.What, y.What) })
 }
 
 // steps pairs steps by their number, which both tapes count.
@@ -181,7 +194,7 @@ func (c *comparison) step(a, b *tape.Step) {
 	r.OperatorsA += int64(len(a.Operators))
 	r.OperatorsB += int64(len(b.Operators))
 	c.made = map[uint64]tape.At{}
-	s := walk{a: a, b: b, placesA: tape.PlacesOf(a, r.Rank), placesB: tape.PlacesOf(b, r.Rank)}
+	s := walk{a: a, b: b, placesA: tape.PlacesOf(a, c.base), placesB: tape.PlacesOf(b, r.Rank)}
 	edits, _ := c.solver.Open(c.symbols(a), c.symbols(b), script.Open{A: b.Open, B: a.Open}, script.Budget{})
 	for _, e := range edits {
 		for s.i < int(e.A) {
@@ -223,16 +236,16 @@ func (c *comparison) symbols(s *tape.Step) []uint32 {
 
 // oneSided takes an operator that one side lacks.
 func (c *comparison) oneSided(s *walk, kind Kind) {
-	d := Difference{Kind: kind, Known: true, Follows: c.differs}
+	d := Difference{Kind: kind, Known: true, Follows: c.differs, Ranks: []int64{}}
 	if kind == kindMissing {
 		at := s.placesA.Next(s.a.Operators[s.i])
 		c.finite(&c.rank.NotFiniteA, s.a.Operators[s.i], at)
-		d.A, d.Text = &at, fmt.Sprintf("%s: only A has it", at)
+		d.A, d.Text = &at, fmt.Sprintf("%s: only %s has it", at, c.names[0])
 		s.i++
 	} else {
 		at := s.placesB.Next(s.b.Operators[s.j])
 		c.finite(&c.rank.NotFiniteB, s.b.Operators[s.j], at)
-		d.B, d.Text = &at, fmt.Sprintf("%s: only B has it", at)
+		d.B, d.Text = &at, fmt.Sprintf("%s: only %s has it", at, c.names[1])
 		s.j++
 	}
 	c.add(&d)
@@ -249,7 +262,7 @@ func (c *comparison) pair(s *walk) {
 	c.finite(&c.rank.NotFiniteB, b, atB)
 	if d := c.look(a, b); d != nil {
 		d.A, d.B = &atA, &atB
-		d.say()
+		d.say(c.names, c.result.Among)
 		c.add(d)
 	}
 	for i := range a.Values {

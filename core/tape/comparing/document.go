@@ -20,6 +20,7 @@ type Document struct {
 	Verdict     string          `json:"verdict"`    // in a sentence
 	Level       string          `json:"level"`      // "operators" or "modules"
 	Every       [2]int64        `json:"every"`      // one step in so many was taken, of A and of B
+	Among       string          `json:"among"`      // "runs": A and B are two; "ranks": of one run, each with the first
 	Facts       []FactDiffer    `json:"facts"`      // of the runs that differ: versions, settings, seeds, numbers of threads
 	First       *Difference     `json:"first"`      // null: nothing differs
 	Ranks       []Rank          `json:"ranks"`
@@ -38,8 +39,11 @@ func (r *Result) Unpaired(side string, rank int64) {
 // Document concludes.
 func (r *Result) Document() *Document {
 	d := &Document{
-		Schema: Schema, Level: r.A.Level, Every: [2]int64{r.A.Every, r.B.Every}, Facts: []FactDiffer{}, First: r.first, Ranks: r.Ranks, Total: r.Total,
+		Schema: Schema, Among: "runs", Level: r.A.Level, Every: [2]int64{r.A.Every, r.B.Every}, Facts: []FactDiffer{}, First: r.first, Ranks: r.Ranks, Total: r.Total,
 		Followers: r.Followers, Differences: append([]Difference{}, r.Differences...), Missing: []string{}, Warnings: []string{},
+	}
+	if r.Among {
+		d.Among = "ranks"
 	}
 	var e verdict.Evidence
 	var operators, tensors, steps int64
@@ -52,6 +56,9 @@ func (r *Result) Document() *Document {
 			}
 		}
 		rank.lacks(&e, d, len(r.Ranks) > 1)
+	}
+	for _, l := range r.lacking {
+		e.Missed(l.What, l.Count, l.Why)
 	}
 	e.Looked("operators", operators)
 	e.Looked("tensors", tensors)
@@ -95,6 +102,9 @@ func (d *Document) conclude(e *verdict.Evidence, operators, steps int64) {
 		what = "records of modules"
 	}
 	why := fmt.Sprintf("%d %s of %d steps got and made the same", operators, what, steps)
+	if d.Among == "ranks" {
+		why = fmt.Sprintf("%d %s that should agree among %d ranks do", operators, what, len(d.Ranks)+1)
+	}
 	if d.First != nil {
 		why = d.First.Text
 	}

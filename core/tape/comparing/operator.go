@@ -10,7 +10,7 @@ import (
 
 // look compares two operators, what they were given before what they made. nil: they do not differ.
 func (c *comparison) look(a, b *tape.Operator) *Difference {
-	d := &Difference{Known: c.exact, Follows: c.differs}
+	d := &Difference{Known: c.exact, Follows: c.differs, Ranks: []int64{}}
 	if c.tensors(d, a.Place.Slots, b.Place.Slots) {
 		return d
 	}
@@ -97,6 +97,7 @@ func (c *comparison) random(d *Difference, a, b *tape.Generator) {
 // input is a tensor that the operators got with other contents.
 func (c *comparison) input(d *Difference, a, b *tape.Operator, i int) {
 	slot := &a.Place.Slots[i]
+	d.digests = [2]uint64{a.Values[i].Digest, b.Values[i].Digest}
 	d.Kind, d.Tensor, d.what = kindInput, slot.Name, fmt.Sprintf("%s %v", slot.Type, slot.Shape)
 	d.ValueA, d.ValueB = valueText(&a.Values[i]), valueText(&b.Values[i])
 	if maker, ok := c.made[a.Values[i].Digest]; ok {
@@ -120,25 +121,27 @@ func valueText(v *tape.Value) string {
 }
 
 // say puts a difference into a sentence.
-func (d *Difference) say() {
+func (d *Difference) say(names [2]string, among bool) {
 	where := d.A.String()
 	if d.A.Occurrence != d.B.Occurrence {
-		where += fmt.Sprintf(" (no. %d in B)", d.B.Occurrence+1)
+		where += fmt.Sprintf(" (no. %d in %s)", d.B.Occurrence+1, names[1])
 	}
 	switch d.Kind {
 	case kindType, kindShape:
-		d.Text = fmt.Sprintf("%s has %s in A and %s in B", where, d.ValueA, d.ValueB)
+		d.Text = fmt.Sprintf("%s has %s in %s and %s in %s", where, d.ValueA, names[0], d.ValueB, names[1])
 		if d.Tensor != "" {
-			d.Text = fmt.Sprintf("%s: %s is %s in A and %s in B", where, d.Tensor, d.ValueA, d.ValueB)
+			d.Text = fmt.Sprintf("%s: %s is %s in %s and %s in %s", where, d.Tensor, d.ValueA, names[0], d.ValueB, names[1])
 		}
 	case kindArguments:
 		x, y := firstArgument(d.ValueA, d.ValueB)
-		d.Text = fmt.Sprintf("%s was called with %s in A and %s in B", where, x, y)
+		d.Text = fmt.Sprintf("%s was called with %s in %s and %s in %s", where, x, names[0], y, names[1])
 	case kindRandom:
-		d.Text = fmt.Sprintf("%s drew other random numbers: %s in A, %s in B", where, d.ValueA, d.ValueB)
+		d.Text = fmt.Sprintf("%s drew other random numbers: %s in %s, %s in %s", where, d.ValueA, names[0], d.ValueB, names[1])
 	case kindInput:
 		d.Text = fmt.Sprintf("%s got another %s (%s)", where, d.Tensor, d.what)
 		switch {
+		case among:
+			d.Text = fmt.Sprintf("%s got %s (%s) in %s that is not that of %s", where, d.Tensor, d.what, names[1], names[0])
 		case d.Follows:
 		case d.Made != nil:
 			d.Text += fmt.Sprintf("; %s had made it, the same in both: it was changed since", d.Made)

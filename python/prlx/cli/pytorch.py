@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 VERBS = ("run",)
 _REFUSED = {
-    "watch": "prlx.pytorch_trace(name) around a step of the training names its launches; nothing watches losses",
+    "watch": "prlx.TrainingMonitor(directory) in the training watches its loss and gradients",
     "diff-steps": "prlx diff A B compares the sessions of two runs, launch by launch",
     "report": "prlx session inspect DIR lists what was recorded",
 }
