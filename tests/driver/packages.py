@@ -1,7 +1,7 @@
 """Kernels of Liger and fla by Triton's own driver, clean and recorded, beside prlx's own driver object.
 
 ``packages.py FOLDER --journals DIR``, where FOLDER is what ``tests/simulator/packages/install.py`` filled. Each case runs three
-times: launched by prlx's driver object, by Triton's driver over the CUDA driver of the simulator, and so again with kernels that
+times: launched by prlx's driver object, by Triton's over the CUDA driver of the simulator, and so again with kernels that
 record by themselves. Journals keep what was run: ended, it goes on. It prints how many kernels came out with the same bits, and
 what did not.
 """

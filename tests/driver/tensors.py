@@ -1,7 +1,7 @@
-"""Programs that use torch over a CUDA driver, where torch has no GPU: ``device="cuda"`` is the CPU, and all tensors are memory of
-the driver.
+"""Programs that use torch over a CUDA driver, where torch has no GPU: ``device="cuda"`` is the CPU.
 
-Triton is as it is: its own driver object, its own launchers. torch is not asked to compute on a GPU, which it does by machine code.
+All tensors are memory of the driver. Triton is as it is: its own driver object, its own launchers. torch is not asked to compute
+on a GPU, which it does by machine code.
 """
 
 from __future__ import annotations
