@@ -1,6 +1,6 @@
 """Programs that use torch over a CUDA driver, where torch has no GPU: ``device="cuda"`` is the CPU.
 
-All tensors are memory of the driver. Triton is as it is: its own driver object, its own launchers. torch is not asked to compute
+All tensors are memory of the driver. Triton is as it is: its driver object, its launchers. torch is not asked to compute
 on a GPU, which it does by machine code.
 """
 
