@@ -27,7 +27,14 @@ import pytest
 HERE = Path(__file__).resolve().parent
 SEED = 20261128
 SAMPLE = 200
-WHERE = ("core", "cudadrv", "cudapy", "doc_examples", "nocuda", "nrt")  # without the benchmarks and numba's own simulator
+WHERE = (
+    "core",
+    "cudadrv",
+    "cudapy",
+    "doc_examples",
+    "nocuda",
+    "nrt",
+)  # without the benchmarks and numba's own simulator
 MOST_PROCESSES = 20
 # Exceptions that say that a number or a text is another one than expected; all others say that something could not be done.
 WRONG = re.compile(r"AssertionError|Mismatch|Not equal|not almost equal|FileCheck", re.IGNORECASE)
@@ -88,7 +95,9 @@ class Judge:
             self._outcome = "skipped", str(report.longrepr)[-300:]
         elif report.failed and self._outcome[0] == "passed":
             text = f"{call.excinfo.typename}: {call.excinfo.value}"
-            kind = "given up" if call.excinfo.errisinstance(GivenUpError) else "wrong" if WRONG.search(text) else "failed"
+            kind = (
+                "given up" if call.excinfo.errisinstance(GivenUpError) else "wrong" if WRONG.search(text) else "failed"
+            )
             self._outcome = kind, text if len(text) < 1600 else f"{text[:800]} ... {text[-800:]}"
 
 
@@ -99,11 +108,15 @@ def plugged() -> None:
 
     site.addsitedir(told["folder"])
 
-
     tests = Path(told["folder"]) / "numba_cuda/numba/cuda/tests"
     words = ["-q", "-p", "no:cacheprovider", "-W", "ignore", "--no-header", "--tb=no", "--rootdir", str(tests.parent)]
-    words += ["-o", "consider_namespace_packages=true", "--import-mode=importlib", *(str(tests / name) for name in WHERE)]
-    faulthandler.enable()
+    words += [
+        "-o",
+        "consider_namespace_packages=true",
+        "--import-mode=importlib",
+        *(str(tests / name) for name in WHERE),
+    ]
+
     sys.exit(pytest.main(words, plugins=[Judge(Path(told["journal"]), told["seconds"]), Dump()]))
 
 
@@ -149,7 +162,16 @@ def main() -> int:
     libraries = folder / "nvidia/cu13/lib"
     environ = {**os.environ, "PRLX_NUMBA": json.dumps(told), "LD_LIBRARY_PATH": str(libraries)}
     environ["PYTHONPATH"] = os.pathsep.join((str(folder), str(HERE)))
-    words = [sys.executable, "-m", "prlx", "simulate", "--", sys.executable, "-c", "import numba_tests; numba_tests.plugged()"]
+    words = [
+        sys.executable,
+        "-m",
+        "prlx",
+        "simulate",
+        "--",
+        sys.executable,
+        "-c",
+        "import numba_tests; numba_tests.plugged()",
+    ]
     for _ in range(MOST_PROCESSES):
         before = len(rows_of(given.journal))
         subprocess.run(words, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)

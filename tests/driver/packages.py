@@ -1,9 +1,9 @@
 """Kernels of Liger and fla by Triton's own driver, clean and recorded, beside prlx's own driver object.
 
-``packages.py FOLDER --journals DIR``, where FOLDER is what ``tests/simulator/packages/install.py`` filled. Each case runs three
-times: launched by prlx's driver object, by Triton's over the CUDA driver of the simulator, and so again with kernels that
-record by themselves. Journals keep what was run: ended, it goes on. It prints how many kernels came out with the same bits, and
-what did not.
+``packages.py FOLDER --journals DIR``, where FOLDER is what ``tests/simulator/packages/install.py`` filled. Each case runs four
+times: launched by prlx's driver object and by Triton's over the CUDA driver of the simulator, and by either with kernels that
+record by themselves. Journals keep what was run: ended, it goes on. It prints how many kernels came out with the same bits by
+either driver, what did not, and what came out otherwise because it was recorded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ PACKAGES = Path(__file__).resolve().parents[1] / "simulator/packages"
 sys.path.append(str(PACKAGES))
 from run_packages import BUILD, environment, rows_of  # noqa: E402
 
-WAYS = ("simulator", "driver", "recorded")
+WAYS = ("simulator", "driver", "instrumented", "recorded")
+OURS = WAYS[::2]
 # Forward and backward; what takes minutes is left to tests/simulator/packages.
 CASES = {
     "cases_liger": (
@@ -45,47 +46,45 @@ def run(folder: Path, module: str, way: str, journal: Path, seconds: int) -> str
     if not cases:
         return ""
     variables = environment((BUILD / "triton/3.9.0").resolve(), (BUILD / "torch").resolve())
-    here = contextlib.nullcontext(([], variables)) if way == "simulator" else simulated(variables)
+    here = contextlib.nullcontext(([], variables)) if way in OURS else simulated(variables)
     words = [sys.executable, PACKAGES / "run_case.py", folder, module, *cases, "--over", way]
     with here as (before, environ), journal.open("a") as rows, contextlib.suppress(subprocess.TimeoutExpired):
         ran = subprocess.run(
             [*before, *map(str, words)],
             env=environ, stdout=rows, stderr=subprocess.PIPE, text=True, check=False, timeout=seconds,
         )  # fmt: skip
-        if ran.returncode and way != "simulator":
+        if ran.returncode and way not in OURS:
             return "\n".join(line for line in ran.stderr.splitlines() if line.startswith(("finding", "prlx:")))[-2000:]
     return ""
 
 
+def told(row: dict) -> tuple[object, ...]:
+    """What of a row is the same where nothing differs."""
+    return row["outcome"], row["kernels"], row["launches"], row.get("bits")
+
+
 def compared(rows: dict[str, list[dict]]) -> dict[str, object]:
-    """What the journals say together: a case is equal that ran in all three ways with the same kernels and the same bits."""
+    """What the journals say together: a case is equal where either driver launched the same kernels and got the same bits."""
     found = {way: {(one["package"], one["case"]): one for one in rows[way]} for way in WAYS}
     ran = [key for key, one in found["simulator"].items() if one["outcome"] in ("ran", "finding")]
     missing = [key for key in ran if any(key not in found[way] for way in WAYS)]
     ran = [key for key in ran if key not in missing]
-    different = {}
-    for key in ran:
-        own, *others = (found[way][key] for way in WAYS)
-        if any(
-            [one[what] for what in ("outcome", "kernels")] + [one.get("bits")]
-            != [own["outcome"], own["kernels"], own["bits"]]
-            for one in others
-        ):
-            different[" ".join(key)] = [
-                {name: one.get(name) for name in ("outcome", "cause", "bits")} for one in (own, *others)
-            ]
-    equal = [key for key in ran if " ".join(key) not in different]
-    recorded = [found["recorded"][key] for key in ran]
+    four = {key: [found[way][key] for way in WAYS] for key in ran}
+    different = {
+        key: [{name: one.get(name) for name in ("outcome", "cause", "launches", "bits")} for one in four[key]]
+        for key, (own, driver, instrumented, recorded) in four.items()
+        if told(own) != told(driver) or told(instrumented) != told(recorded)
+    }
+    equal = [key for key in ran if key not in different]
     return {
         "cases": len(ran),
         "equal": len(equal),
-        "kernels": len(
-            {(key[0].split("_")[1], kernel) for key in equal for kernel in found["simulator"][key]["kernels"]}
-        ),
-        "launches": sum(found["driver"][key]["launches"] for key in ran),
-        "launches_recorded": sum(one["recorded"] for one in recorded),
-        "losses": sorted({why for one in recorded for why in one["losses"]}),
-        "different": different,
+        "kernels": len({(key[0].split("_")[1], kernel) for key in equal for kernel in four[key][0]["kernels"]}),
+        "launches": sum(four[key][1]["launches"] for key in ran),
+        "launches_recorded": sum(four[key][3]["recorded"] for key in ran),
+        "losses": sorted({why for key in ran for why in four[key][3]["losses"]}),
+        "changed_by_recording": [" ".join(key) for key in equal if four[key][0]["bits"] != four[key][2]["bits"]],
+        "different": {" ".join(key): said for key, said in different.items()},
         "not_run": [" ".join(key) for key in missing],
     }
 

@@ -49,6 +49,11 @@ def mapped(**recorded: object) -> Iterator[tuple[list[str], object]]:
 
     with contextlib.ExitStack() as stack:
         stack.callback(cuda.install(device_interface(Clock())))
+        utils = triton.runtime.driver.active.utils
+        asked = utils.get_device_properties
+        # Tensors are on the CPU, whose number is None: on a GPU it would be 0.
+        utils.get_device_properties = lambda device: asked(device or 0)
+        stack.callback(setattr, utils, "get_device_properties", asked)
         triton.knobs.runtime.launch_enter_hook.add(noted)
         stack.callback(triton.knobs.runtime.launch_enter_hook.remove, noted)
         recording = stack.enter_context(prlx.enable(device="gpu", **recorded)) if recorded else None

@@ -2,7 +2,7 @@
 
 ``python run_case.py FOLDER MODULE [CASE...] [--configs N]`` with Triton and torch importable; FOLDER is what ``install.py``
 filled. Without a case it lists them. With ``--over driver`` Triton's own driver launches, over the CUDA driver that the process
-finds; ``recorded`` is the same with kernels that record by themselves.
+finds. ``recorded`` is the same with kernels that record by themselves, ``instrumented`` launches these by prlx's driver object.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import torch
@@ -61,10 +62,10 @@ class Seen:
 
 
 @contextlib.contextmanager
-def simulator() -> Iterator[Seen]:
+def simulator(**record: str) -> Iterator[Seen]:
     """Launches by prlx's own driver object."""
     seen = Seen()
-    with prlx.enable(device="simulator", map_cuda=True, progress=False) as recording:
+    with prlx.enable(device="simulator", map_cuda=True, progress=False, **record) as recording:
         try:
             yield seen
         finally:
@@ -74,25 +75,31 @@ def simulator() -> Iterator[Seen]:
 
 
 @contextlib.contextmanager
-def driver(*, record: bool) -> Iterator[Seen]:
+def driver(**record: str) -> Iterator[Seen]:
     """Launches by Triton's own driver."""
     sys.path.append(str(HERE.parents[1] / "driver"))
     from tensors import mapped
 
-    with tempfile.TemporaryDirectory() as folder:
-        told = {"output": f"{folder}/session", "mode": "control-flow"} if record else {}
-        seen = Seen()
-        with mapped(**told) as (seen.kernels, recording):
-            yield seen
-        seen.launches = len(seen.kernels)
-        if recording is not None:
-            seen.recorded, seen.losses = recording.recorded, dict(recording.losses)
+    seen = Seen()
+    with mapped(**record) as (seen.kernels, recording):
+        yield seen
+    seen.launches = len(seen.kernels)
+    if recording is not None:
+        seen.recorded, seen.losses = recording.recorded, dict(recording.losses)
+
+
+@contextlib.contextmanager
+def recorded(way: Callable[..., AbstractContextManager[Seen]], **more: str) -> Iterator[Seen]:
+    """Launches that are recorded, into a session that nobody needs."""
+    with tempfile.TemporaryDirectory() as folder, way(output=f"{folder}/session", **more) as seen:
+        yield seen
 
 
 OVER = {
     "simulator": simulator,
-    "driver": lambda: driver(record=False),
-    "recorded": lambda: driver(record=True),
+    "instrumented": lambda: recorded(simulator, capture="instrumented"),
+    "driver": driver,
+    "recorded": lambda: recorded(driver),
 }
 
 
