@@ -210,6 +210,7 @@ API CUresult cuFuncGetName(const char **name, CUfunction f) {
   *name = f->name;
   return CUDA_SUCCESS;
 }
+API CUresult cuKernelGetName(const char **name, CUkernel f) { return cuFuncGetName(name, f); }
 
 API CUresult cuFuncGetParamInfo(CUfunction f, size_t index, size_t *offset, size_t *size) {
   size_t at = 0;

@@ -1,8 +1,8 @@
 """numba-cuda's own tests over the CUDA driver of the simulator: a sample that a seed draws.
 
 ``numba_tests.py FOLDER --journal FILE``, where FOLDER is what ``pip install --target FOLDER "numba-cuda[cu13]" filecheck cffi``
-filled, with a numpy that this numba-cuda can be imported with. The tests are those that the package brings. Ended, it goes on. It
-prints how many passed, were skipped and failed, and of what.
+filled, with a numpy that this numba-cuda can be imported with. The tests are those that the package brings. Ended, it goes on.
+It prints how many passed, were skipped and failed, and of what.
 
 As a plug-in of pytest this module draws the sample and writes the journal: a line before each test, so that one that ends the
 process is known, and a line with what became of it.
@@ -89,7 +89,7 @@ class Judge:
         self._note(test=item.nodeid, outcome=outcome, cause=cause, seconds=round(time.monotonic() - begun, 1))
 
     @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_makereport(self, item, call):
+    def pytest_runtest_makereport(self, call):
         report = (yield).get_result()
         if report.skipped:
             self._outcome = "skipped", str(report.longrepr)[-300:]
@@ -161,6 +161,7 @@ def main() -> int:
     told = {"folder": str(folder), "journal": str(given.journal.resolve()), "seconds": given.seconds}
     libraries = folder / "nvidia/cu13/lib"
     environ = {**os.environ, "PRLX_NUMBA": json.dumps(told), "LD_LIBRARY_PATH": str(libraries)}
+    environ["NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS"] = str(folder / "nvidia/cu13/include/cccl")
     environ["PYTHONPATH"] = os.pathsep.join((str(folder), str(HERE)))
     words = [
         sys.executable,
