@@ -11,7 +11,7 @@ struct function {
   struct module *module;
   struct function *next;
   char name[1024], called[256]; /* called: what people call it; empty until somebody asks */
-  int threads, registers, dynamic_shared, shared, local, n;
+  int threads, registers, dynamic_shared, shared, local, constant, n;
   struct parameter parameters[MOST_PARAMETERS];
 };
 struct module { long long id; struct function *functions; struct variable *variables; };

@@ -19,6 +19,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -104,9 +105,6 @@ class Judge:
 def plugged() -> None:
     """Run pytest in this process, as ``PRLX_NUMBA`` says."""
     told = json.loads(os.environ["PRLX_NUMBA"])
-    import site
-
-    site.addsitedir(told["folder"])
 
     tests = Path(told["folder"]) / "numba_cuda/numba/cuda/tests"
     words = ["-q", "-p", "no:cacheprovider", "-W", "ignore", "--no-header", "--tb=no", "--rootdir", str(tests.parent)]
@@ -162,7 +160,11 @@ def main() -> int:
     libraries = folder / "nvidia/cu13/lib"
     environ = {**os.environ, "PRLX_NUMBA": json.dumps(told), "LD_LIBRARY_PATH": str(libraries)}
     environ["NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS"] = str(folder / "nvidia/cu13/include/cccl")
-    environ["PYTHONPATH"] = os.pathsep.join((str(folder), str(HERE)))
+    start = (
+        tempfile.TemporaryDirectory()
+    )  # numba-cuda stands in numba's place by a .pth, which Python reads in site directories alone
+    Path(start.name, "sitecustomize.py").write_text(f"import site\nsite.addsitedir({str(folder)!r})\n")
+    environ["PYTHONPATH"] = os.pathsep.join((start.name, str(folder), str(HERE)))
     words = [
         sys.executable,
         "-m",
