@@ -83,9 +83,11 @@ class Judge:
             raise GivenUpError(f"not done after {self._seconds} s")
 
         signal.signal(signal.SIGALRM, late)
-        signal.alarm(self._seconds)
+        signal.setitimer(
+            signal.ITIMER_REAL, self._seconds, 1
+        )  # again and again: what runs below may swallow an exception
         yield
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         outcome, cause = self._outcome
         self._note(test=item.nodeid, outcome=outcome, cause=cause, seconds=round(time.monotonic() - begun, 1))
 
