@@ -39,10 +39,10 @@ CASES = {
 }  # fmt: skip
 
 
-def run(folder: Path, module: str, way: str, journal: Path, seconds: int) -> str:
+def run(folder: Path, module: str, wanted: list[str], way: str, journal: Path, seconds: int) -> str:
     """Run the cases that a journal does not have in one process; the lines with which ``prlx simulate`` says what it found."""
     done = {(one["package"], one["case"]) for one in rows_of(journal)}
-    cases = [case for case in CASES[module] if (module, case) not in done]
+    cases = [case for case in wanted if (module, case) not in done]
     if not cases:
         return ""
     variables = environment((BUILD / "triton/3.9.0").resolve(), (BUILD / "torch").resolve())
@@ -96,13 +96,15 @@ def main() -> int:
     parser.add_argument("--journals", type=Path, required=True)
     parser.add_argument("--seconds", type=int, default=1800, help="that the cases of a module may take in one way")
     parser.add_argument("--modules", nargs="*", default=CASES)
+    parser.add_argument("--cases", nargs="*", help="only these")
     given = parser.parse_args()
     given.journals.mkdir(parents=True, exist_ok=True)
     journals = {way: given.journals / f"packages-{way}.jsonl" for way in WAYS}
     said = []
     for module in given.modules:
         for way in WAYS:
-            said.append(run(given.folder.resolve(), module, way, journals[way], given.seconds))
+            cases = [case for case in CASES[module] if case in (given.cases or CASES[module])]
+            said.append(run(given.folder.resolve(), module, cases, way, journals[way], given.seconds))
     found = compared({way: rows_of(journal) for way, journal in journals.items()}) | {
         "said": [one for one in said if one]
     }
