@@ -45,6 +45,7 @@ static void parameters(struct function *f, const char *signature) {
   const char *block = value_of(signature, "block");
   long long fixed = block ? strtoll(block + 1, NULL, 10) : 0;
   f->threads = fixed > 0 ? (int)fixed : most > 0 ? (int)most : 1024;
+  if (f->threads > 1024) f->threads = 1024; /* more than a block has: whoever asks before a launch learns that it cannot be */
   f->shared = (int)number_of(signature, "shared", 0), f->local = (int)number_of(signature, "local", 0), f->constant = (int)number_of(signature, "constant", 0);
 }
 
