@@ -75,11 +75,12 @@ type simulateLoadDocument struct {
 
 // kernelSignature is what a kernel takes, as its PTX declares it.
 type kernelSignature struct {
-	Params  []declaredParam `json:"params"`
-	Block   [3]uint32       `json:"block"`   // .reqntid, zeros: none
-	Threads [3]uint32       `json:"threads"` // .maxntid, zeros: none
-	Shared  uint64          `json:"shared"`  // bytes of static shared memory
-	Local   uint64          `json:"local"`   // bytes of local memory of a thread
+	Params   []declaredParam `json:"params"`
+	Block    [3]uint32       `json:"block"`    // .reqntid, zeros: none
+	Threads  [3]uint32       `json:"threads"`  // .maxntid, zeros: none
+	Shared   uint64          `json:"shared"`   // bytes of static shared memory
+	Local    uint64          `json:"local"`    // bytes of local memory of a thread
+	Constant uint64          `json:"constant"` // bytes of constant memory
 }
 
 // declaredParam is one .param.
@@ -127,7 +128,10 @@ func signatures(j *job.Job, r *simulateLoadRequest) ([]kernelSignature, error) {
 		if !f.Entry || f.Extern {
 			continue
 		}
-		s := kernelSignature{Params: []declaredParam{}, Block: f.ReqNTID, Threads: f.MaxNTID, Shared: m.StaticBytes(f, ptx.Shared), Local: m.StaticBytes(f, ptx.Local)}
+		s := kernelSignature{
+			Params: []declaredParam{}, Block: f.ReqNTID, Threads: f.MaxNTID,
+			Shared: m.StaticBytes(f, ptx.Shared), Local: m.StaticBytes(f, ptx.Local), Constant: m.StaticBytes(f, ptx.Const),
+		}
 		for i := range f.Params {
 			p := &f.Params[i]
 			s.Params = append(s.Params, declaredParam{Name: p.Name, Type: p.Type.String(), Bytes: p.Bytes, Align: max(p.Align, 1), Pointer: p.Pointer})

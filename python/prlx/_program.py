@@ -15,6 +15,7 @@ from typing import Any
 from ._errors import FileAccessError
 
 DRIVER = Path(__file__).parent / "cuda"  # with libcuda.so.1
+STARTUP = Path(__file__).parent / "startup"  # with a sitecustomize, which Python finds before any other
 _PATIENCE_S = 60  # that a driver may take to start
 
 # Triton turns PTX into machine code by a program, before which this one stands: the image of a kernel is its PTX. What it says
@@ -45,10 +46,10 @@ def environment(folder: Path, base: Mapping[str, str], run: Path | None = None) 
     assembler = folder / "ptxas"
     assembler.write_text(_ASSEMBLER)
     assembler.chmod(0o755)
-    libraries = [str(DRIVER), *filter(None, [base.get("LD_LIBRARY_PATH")])]
     return {
         **base,
-        "LD_LIBRARY_PATH": os.pathsep.join(libraries),
+        "LD_LIBRARY_PATH": before(DRIVER, base.get("LD_LIBRARY_PATH")),
+        "PYTHONPATH": before(STARTUP, base.get("PYTHONPATH")),
         "TRITON_LIBCUDA_PATH": str(DRIVER),
         "TRITON_PTXAS_PATH": str(assembler),
         "TRITON_PTXAS_BLACKWELL_PATH": str(assembler),
@@ -56,6 +57,12 @@ def environment(folder: Path, base: Mapping[str, str], run: Path | None = None) 
             [sys.executable, "-m", "prlx._device", *(["--run", str(run)] if run is not None else [])]
         ),
     }
+
+
+def before(folder: Path, path: str | None) -> str:
+    """A search path with a folder before all others."""
+    others = [entry for entry in (path or "").split(os.pathsep) if entry not in ("", str(folder))]
+    return os.pathsep.join([str(folder), *others])
 
 
 def driver() -> dict[str, Any]:

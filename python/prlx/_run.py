@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ._errors import FileAccessError, UsageError
-from ._program import check_runs, driver, environment, run_command
+from ._program import STARTUP, before, check_runs, driver, environment, run_command
 from ._rerun import VARIABLE, spelled
 from ._target import recorded_again
 from ._wanted import VARIABLE as FILTER
@@ -29,7 +29,6 @@ Device = Literal["auto", "gpu", "simulator"]
 
 DEVICES = ("auto", "gpu", "simulator")
 FOLDER = "PRLX_RUN"  # where the processes record to
-_STARTUP = Path(__file__).parent / "startup"
 _SESSION = re.compile(r"(rank|process)-(\d+)(-\d+)?")
 
 
@@ -124,7 +123,7 @@ def _asked(environ: Mapping[str, str], options: Mapping[str, Any]) -> str:
 
 def _told(environ: Mapping[str, str], folder: Path, asked: str, filter: str) -> dict[str, str]:
     """What the processes are told."""
-    told = {FOLDER: str(folder), "PYTHONPATH": os.pathsep.join(_said(str(_STARTUP), environ.get("PYTHONPATH")))}
+    told = {FOLDER: str(folder), "PYTHONPATH": before(STARTUP, environ.get("PYTHONPATH"))}
     return told | ({VARIABLE: asked} if asked else {}) | ({FILTER: filter} if filter else {})
 
 

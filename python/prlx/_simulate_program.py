@@ -283,7 +283,10 @@ def simulate_program(
     ).checked()  # fmt: skip
     target = None
     if output is not None:
-        held = extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources)
+        held = extras(
+            stores=stores, atomics=atomics, loads=loads, barriers=barriers, events_per_warp=events_per_warp, outputs=outputs,
+            sources=sources,
+        )  # fmt: skip
         target = Target(output, mode=mode, filter="", overwrite=overwrite, extras=held, directory=False)
         if target.is_file:
             raise UsageError("a program makes a session", hint="name a directory")

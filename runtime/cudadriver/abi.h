@@ -14,6 +14,7 @@ typedef struct stream *CUstream;
 typedef struct event *CUevent;
 typedef struct module *CUlibrary; /* a library is a module, and a kernel of it a function */
 typedef struct function *CUkernel;
+typedef struct pool *CUmemoryPool;
 typedef struct graph *CUgraph, *CUgraphExec; /* a graph that is launched is the graph */
 typedef struct { char bytes[16]; } CUuuid;
 
@@ -67,6 +68,10 @@ enum { /* CUfunction_attribute */
   FUNCTION_MAX_DYNAMIC_SHARED = 8,
   FUNCTION_SHARED_MEMORY_MODE = 17,
 };
+
+enum { ALLOCATION_PINNED = 1, LOCATION_DEVICE = 1, ACCESS_READ_WRITE = 3 }; /* CUmemAllocationType, CUmemLocationType, CUmemAccess_flags */
+typedef struct { int type, id; } CUmemLocation;
+typedef struct { int allocType, handleTypes; CUmemLocation location; } CUmemPoolProps; /* as much of it as is read */
 
 enum { CAPTURE_GLOBAL = 0, CAPTURE_THREAD_LOCAL = 1, CAPTURE_RELAXED = 2 }; /* CUstreamCaptureMode */
 enum { CAPTURE_NONE = 0, CAPTURE_ACTIVE = 1, CAPTURE_INVALIDATED = 2 };  /* CUstreamCaptureStatus */

@@ -136,6 +136,12 @@ API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
   return CUDA_SUCCESS;
 }
 
+API CUresult cuDeviceGetPCIBusId(char *id, int n, CUdevice device) {
+  if (!id || n <= 0 || device) return CUDA_ERROR_INVALID_VALUE;
+  snprintf(id, (size_t)n, "0000:00:00.0"); /* as the attributes have it */
+  return CUDA_SUCCESS;
+}
+
 API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
   HOLD;
   if (!context || device) return CUDA_ERROR_INVALID_DEVICE;

@@ -58,6 +58,7 @@ struct allocation *allocation_at(uint64_t address);
 CUresult arrays_told(long long *table);
 /* Whether bytes at an address are all in one live allocation, or are memory of the process. */
 CUresult reachable(uint64_t address, size_t bytes);
+CUresult cuMemAllocAsync(CUdeviceptr *at, size_t bytes, CUstream stream);
 
 /* ---- notes.c ---- */
 

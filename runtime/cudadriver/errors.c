@@ -13,6 +13,7 @@ CUresult failed(CUresult code, const char *format, ...) {
   va_start(list, format);
   vsnprintf(last.text, sizeof last.text, format, list);
   va_end(list);
+  if (getenv("PRLX_CUDA_LOG")) fprintf(stderr, "prlx: error %d of libcuda: %s\n", code, last.text); /* many programs ask for the name alone */
   return code;
 }
 

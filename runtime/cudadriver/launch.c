@@ -104,8 +104,11 @@ CUresult launch(struct function *f, const struct shape *s, CUstream stream, void
   char *reply = t.at ? ask_text("simulate_launch", t.at, t.n) : NULL;
   free(t.at);
   if (!reply || *reply) {
-    int unsupported = reply && is(reply + 1, "kind", "incompatible"), endless = reply && is(reply + 1, "kind", "limit");
-    return refused(reply, unsupported ? CUDA_ERROR_NOT_SUPPORTED : endless ? CUDA_ERROR_LAUNCH_TIMEOUT : CUDA_ERROR_LAUNCH_FAILED);
+    static const struct { const char *kind; CUresult code; } codes[] = {{"incompatible", CUDA_ERROR_NOT_SUPPORTED}, {"limit", CUDA_ERROR_LAUNCH_TIMEOUT}, {"usage", CUDA_ERROR_INVALID_VALUE}};
+    code = CUDA_ERROR_LAUNCH_FAILED;
+    for (size_t i = 0; reply && i < sizeof codes / sizeof *codes; i++)
+      if (is(reply + 1, "kind", codes[i].kind)) code = codes[i].code;
+    return refused(reply, code);
   }
   clock_ns += 200000000 + 1000 * (uint64_t)number_of(reply + 1, "instructions", 0); /* benchmarks repeat what is short */
   printed(reply + 1);

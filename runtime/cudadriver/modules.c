@@ -45,7 +45,8 @@ static void parameters(struct function *f, const char *signature) {
   const char *block = value_of(signature, "block");
   long long fixed = block ? strtoll(block + 1, NULL, 10) : 0;
   f->threads = fixed > 0 ? (int)fixed : most > 0 ? (int)most : 1024;
-  f->shared = (int)number_of(signature, "shared", 0), f->local = (int)number_of(signature, "local", 0);
+  if (f->threads > 1024) f->threads = 1024; /* more than a block has: whoever asks before a launch learns that it cannot be */
+  f->shared = (int)number_of(signature, "shared", 0), f->local = (int)number_of(signature, "local", 0), f->constant = (int)number_of(signature, "constant", 0);
 }
 
 CUresult module_load(struct module **into, const void *image) {
@@ -210,6 +211,7 @@ API CUresult cuFuncGetName(const char **name, CUfunction f) {
   *name = f->name;
   return CUDA_SUCCESS;
 }
+API CUresult cuKernelGetName(const char **name, CUkernel f) { return cuFuncGetName(name, f); }
 
 API CUresult cuFuncGetParamInfo(CUfunction f, size_t index, size_t *offset, size_t *size) {
   size_t at = 0;
@@ -230,6 +232,7 @@ API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction f) {
   switch (attribute) {
   case FUNCTION_MAX_THREADS: *value = f->threads; break;
   case FUNCTION_SHARED_BYTES: *value = f->shared; break;
+  case FUNCTION_CONST_BYTES: *value = f->constant; break;
   case FUNCTION_LOCAL_BYTES: *value = f->local; break;
   case FUNCTION_REGISTERS: *value = f->registers; break; /* nobody allocates any, and 0 would be divided by */
   case FUNCTION_PTX_VERSION: case FUNCTION_BINARY_VERSION: *value = 80; break;

@@ -11,14 +11,14 @@ struct function {
   struct module *module;
   struct function *next;
   char name[1024], called[256]; /* called: what people call it; empty until somebody asks */
-  int threads, registers, dynamic_shared, shared, local, n;
+  int threads, registers, dynamic_shared, shared, local, constant, n;
   struct parameter parameters[MOST_PARAMETERS];
 };
 struct module { long long id; struct function *functions; struct variable *variables; };
 
 /* A variable of a module whose address was asked for. It lives in the simulator: at that address is memory of the device that stands for it, which
  * is copied into it before each launch of the module and out of it afterwards. */
-struct variable { struct variable *next; char name[256]; uint64_t at; size_t bytes; };
+struct variable { struct variable *next; char name[1024]; uint64_t at; size_t bytes; };
 CUresult variables_moved(struct module *m, int into_simulator);
 
 /* What people call a function: of one in C++ the name without its parameters. */

@@ -55,7 +55,15 @@ FLOORS = (
     ("_session",),
     ("_open", "_pytest", "_doctor"),
     # kernels without a GPU
-    ("hooks.cuda_places", "hooks.inductor_settings", "hooks.launch", "hooks.registers", "hooks.target", "hooks.texts"),
+    (
+        "hooks.cuda_places",
+        "hooks.inductor_settings",
+        "hooks.launch",
+        "hooks.numba",
+        "hooks.registers",
+        "hooks.target",
+        "hooks.texts",
+    ),
     ("hooks.arrays",),
     ("hooks.freed", "hooks.instrument", "hooks.parameters", "_standing"),
     ("hooks.gpu", "hooks.simulator", "hooks.triton"),

@@ -47,6 +47,26 @@ static void *worker(void *number) {
   return (void *)(uintptr_t)(seen[0] == 50 * (uint32_t)(uintptr_t)number && seen[15] == seen[0]);
 }
 
+static void pools(void) {
+  struct { int type, handles, where, id; uint64_t rest[16]; } host = {1, 0, 2, 0, {0}}, device = {1, 0, 1, 0, {0}};
+  void *preset, *own, *now;
+  uint64_t keep = 7;
+  ptr p;
+  must("preset pool", F("cuDeviceGetDefaultMemPool", void **, int)(&preset, 0));
+  must("kept", F("cuMemPoolSetAttribute", void *, int, void *)(preset, 4, &keep));
+  keep = 0;
+  must("kept", F("cuMemPoolGetAttribute", void *, int, void *)(preset, 4, &keep));
+  must("pool", F("cuMemPoolCreate", void **, const void *)(&own, &device));
+  must("set pool", F("cuDeviceSetMemPool", int, void *)(0, own));
+  must("get pool", F("cuDeviceGetMemPool", void **, int)(&now, 0));
+  must("from pool", F("cuMemAllocFromPoolAsync", ptr *, size_t, void *, void *)(&p, 64, own, NULL));
+  must("free", F("cuMemFreeAsync", ptr, void *)(p, NULL));
+  must("destroy", F("cuMemPoolDestroy", void *)(own));
+  printf("pool keeps %d, %d\n", (int)keep, now == own);
+  must("get pool", F("cuDeviceGetMemPool", void **, int)(&now, 0));
+  refused(now == preset ? "pool of the host" : "?", F("cuMemPoolCreate", void **, const void *)(&own, &host));
+}
+
 int main(void) {
   int n, value, status;
   void *context, *module, *found;
@@ -73,6 +93,7 @@ int main(void) {
   refused("too much", F("cuMemcpyDtoH_v2", void *, ptr, size_t)(seen, q + 8, 64) ? 1 : 0);
   must("range", F("cuMemGetAddressRange_v2", ptr *, size_t *, ptr)(&variable, &bytes, q + 60));
   printf("range %d %zu\n", variable == q, bytes);
+  pools();
   refused("no pointer", F("cuPointerGetAttribute", void *, int, ptr)(&variable, 3, 12345) ? 1 : 0);
 
   must("load", F("cuModuleLoadData", void **, const void *)(&module, ptx));

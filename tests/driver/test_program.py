@@ -70,6 +70,8 @@ def test_a_program_in_c_calls_the_driver_as_it_is_documented(api, tmp_path):
         "copied 7 7",
         "too much: 1 " + done.stdout.split("too much: 1 ")[1].split("\n")[0],
         "range 1 64",
+        "pool keeps 7, 1",
+        "pool of the host: 801 cuMemPoolCreate: memory of type 1 at location 0 of type 2",
         "no pointer: 1 0x3039 is no memory of the device",
         "machine code: 209 the image is machine code: the simulator runs PTX",
         "no PTX: 218",

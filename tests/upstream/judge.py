@@ -1,11 +1,13 @@
 """A plug-in of pytest that runs Triton's own unit tests on the simulator and writes down what became of each.
 
 ``run.py`` loads it with ``-p``. Settings come in ``PRLX_UPSTREAM``, as JSON: the journal, how many parameter sets of a function
-are taken, the seed of the draw, and after how many seconds a test is given up. Tests that the journal has are not run again.
+are taken and which share of them, the seed of the draw, after how many seconds a test is given up, who launches, and which
+tests alone are run. Tests that the journal has are not run again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -34,13 +36,34 @@ class GivenUpError(Exception):
     """A test took too long."""
 
 
+class OnDriver:
+    """Launches by Triton's own driver, whose launches fail where an access does."""
+
+    def __init__(self, launched):
+        self._launched = launched
+        self.findings = []
+
+    @property
+    def launches(self):
+        """How many there were."""
+        return len(self._launched)
+
+
 def pytest_configure(config):
     warnings.simplefilter("ignore", prlx.FindingWarning)
-    config.prlx = prlx.enable(device="simulator", map_cuda=True)
+    config.prlx_undo = contextlib.ExitStack()
+    if SETTINGS["over"] == "simulator":
+        config.prlx = prlx.enable(device="simulator", map_cuda=True)
+        config.prlx_undo.callback(prlx.disable)
+        return
+    from tensors import mapped
+
+    launched, _ = config.prlx_undo.enter_context(mapped())
+    config.prlx = OnDriver(launched)
 
 
-def pytest_unconfigure():
-    prlx.disable()
+def pytest_unconfigure(config):
+    config.prlx_undo.close()
 
 
 def known():
@@ -50,8 +73,16 @@ def known():
     return {json.loads(line)["test"] for line in JOURNAL.read_text().splitlines() if line.endswith("}")}
 
 
+def drawn(test):
+    """The number of a test, in [0, 1)."""
+    return random.Random(f"{SETTINGS['seed']} {test}").random()
+
+
 def pytest_collection_modifyitems(items):
-    """Up to so many parameter sets of each function, the same in every run, less those that are known."""
+    """Up to so many parameter sets of each function, the same in every run, less those that are known.
+
+    Of them those are taken whose number, drawn for each by itself, is below the share: a larger share only adds tests.
+    """
     functions = {}
     for item in items:
         functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
@@ -60,6 +91,9 @@ def pytest_collection_modifyitems(items):
         draw = random.Random(f"{SETTINGS['seed']} {name}")
         chosen |= set(draw.sample(cases, min(len(cases), SETTINGS["per_function"])))
     done = known()
+    chosen = {item for item in chosen if drawn(item.nodeid) < SETTINGS["share"]}
+    if SETTINGS["only"] is not None:
+        chosen = {item for item in items if item.nodeid in SETTINGS["only"]}
     items[:] = [item for item in items if item in chosen and item.nodeid not in done]
 
 

@@ -3,14 +3,19 @@
 ``run.py TESTS --triton build/triton/3.6.0 --journal FILE``, where TESTS is a checkout of Triton. The tests are theirs and are
 not in this repository. Ended, it goes on where it was when it is started again with the same journal. What it prints says how
 many passed, were refused and why, and were wrong.
+
+``--over driver --passed-in FILE`` runs tests that passed by that journal once more, launched by Triton's own driver over the
+CUDA driver of the simulator: the ``--most`` of them with the smallest numbers, which the seed decides.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -22,6 +27,10 @@ except ImportError:  # as a script
     import known
 
 HERE = Path(__file__).resolve().parent
+DRIVER = HERE.parent / "driver"
+sys.path.append(str(DRIVER))
+from tensors import simulated  # noqa: E402
+
 FILES = (
     "language/test_core.py",
     "language/test_standard.py",
@@ -49,6 +58,13 @@ def unit_tests(tests: Path) -> Path:
     raise SystemExit(f"{tests} has no python/test/unit")
 
 
+def first_passed(journal: Path, seed: int, most: int) -> list[str]:
+    """Tests that passed by a journal, as many as are wanted, in the order of the numbers that ``judge`` draws."""
+    rows = [json.loads(line) for line in journal.read_text().splitlines() if line.endswith("}")]
+    passed = [row["test"] for row in rows if row["outcome"] == "passed" and row["launches"]]
+    return sorted(passed, key=lambda test: random.Random(f"{seed} {test}").random())[:most]
+
+
 def summary(journal: Path) -> dict[str, object]:
     """Counts by outcome, and refusals by cause: what takes too long is one of them."""
     rows = [json.loads(line) for line in journal.read_text().splitlines() if line.endswith("}")]
@@ -74,7 +90,11 @@ def main() -> int:
     parser.add_argument("--torch", type=Path, default=HERE.parents[1] / "build/torch")
     parser.add_argument("--journal", type=Path, required=True)
     parser.add_argument("--per-function", type=int, default=10)
+    parser.add_argument("--share", type=float, default=1.0, help="of the tests, drawn by the seed")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--over", choices=("simulator", "driver"), default="simulator")
+    parser.add_argument("--passed-in", type=Path, help="run only tests that passed by this journal")
+    parser.add_argument("--most", type=int, default=300)
     parser.add_argument("--seconds", type=int, default=300)
     parser.add_argument("--files", nargs="*", default=FILES)
     parser.add_argument("-k", default="")
@@ -82,13 +102,28 @@ def main() -> int:
     unit = unit_tests(given.tests)
     settings = {
         "journal": str(given.journal.resolve()), "per_function": given.per_function, "seed": given.seed,
-        "seconds": given.seconds,
+        "seconds": given.seconds, "share": given.share, "over": given.over,
+        "only": None if given.passed_in is None else first_passed(given.passed_in, given.seed, given.most),
     }  # fmt: skip
-    path = os.pathsep.join(map(str, (HERE, given.triton.resolve(), given.torch.resolve())))
+    path = os.pathsep.join(map(str, (HERE, DRIVER, given.triton.resolve(), given.torch.resolve())))
+    cache = given.triton.resolve().parent / "cache" / f"upstream-{given.triton.resolve().name}"
     variables = {
         **os.environ, "PRLX_UPSTREAM": json.dumps(settings), "PYTHONPATH": path,
         "LD_LIBRARY_PATH": str((given.torch / "stubs").resolve()), "TRITON_DEFAULT_FP_FUSION": "1",
+        "TRITON_CACHE_DIR": str(cache),
     }  # fmt: skip
+    here = contextlib.nullcontext(([], variables)) if given.over == "simulator" else simulated(variables)
+    with here as (before, environ):
+        run(given, unit, before, environ)
+    if not given.journal.is_file():
+        raise SystemExit("no test ran")
+    found = summary(given.journal)
+    sys.stdout.write(json.dumps(found, indent=1) + "\n")
+    return 1 if found["not_passed"] else 0
+
+
+def run(given: argparse.Namespace, unit: Path, before: list[str], environ: dict[str, str]) -> None:
+    """Run the files, each in a process of its own."""
     for file in given.files:
         if not (unit / file).is_file():
             sys.stderr.write(f"{file}: not in this checkout\n")
@@ -105,13 +140,11 @@ def main() -> int:
             "--rootdir",
             unit.parent,
         ]
+        words += ["--confcutdir", given.tests.resolve()]  # fixtures stand above the unit tests in newer checkouts
         words += ["-W", "ignore", "--no-header", "--tb=no", unit / file, *(["-k", given.k] if given.k else [])]
-        subprocess.run([*map(str, words)], env=variables, cwd=unit.parent, stdout=subprocess.DEVNULL, check=False)
-    if not given.journal.is_file():
-        raise SystemExit("no test ran")
-    found = summary(given.journal)
-    sys.stdout.write(json.dumps(found, indent=1) + "\n")
-    return 1 if found["not_passed"] else 0
+        subprocess.run(
+            [*before, *map(str, words)], env=environ, cwd=unit.parent, stdout=subprocess.DEVNULL, check=False
+        )
 
 
 if __name__ == "__main__":

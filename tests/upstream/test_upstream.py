@@ -47,6 +47,24 @@ def test_what_applies_passes_or_is_refused_by_name(version, tmp_path):
     assert sum(found["refused_by_cause"].values()) <= found["apply"] / 100, found["refused_by_cause"]
 
 
+def test_what_passes_passes_over_tritons_own_driver(tmp_path):
+    tests, triton, torch = checkout("3.9.0"), require("3.9.0"), ROOT / "build/torch"
+    if not (torch / "stubs").is_dir():
+        pytest.skip(f"no torch under {torch}: make corpus installs it")
+    folder = Path(os.environ.get("PRLX_UPSTREAM_JOURNAL", tmp_path))
+    own, driver = folder / "upstream-drawn.jsonl", folder / "upstream-driver.jsonl"
+    words = [sys.executable, HERE / "run.py", tests, "--triton", triton, "--torch", torch, "--seconds", "60"]
+    drawn = ["--per-function", "3", "--share", "0.7"] if os.environ.get("PRLX_TRITON_ALL") else FEW
+    over = ["--over", "driver", "--passed-in", own, *drawn]
+    subprocess.run([*map(str, (*words, "--journal", own, *drawn))], capture_output=True, check=False)
+    done = subprocess.run(
+        [*map(str, (*words, "--journal", driver, *over))], capture_output=True, text=True, check=False
+    )
+    found = json.loads(done.stdout)
+    sys.stdout.write(done.stdout)
+    assert found["passed"] == found["tests"] > 0, found["not_passed"]
+
+
 def test_a_journal_is_summed_up(tmp_path):
     rows = [
         ("a", "passed", ""),

@@ -1,6 +1,8 @@
 package ptx
 
 import (
+	"strings"
+
 	"github.com/prlx-go/prlx/core/fault"
 )
 
@@ -156,6 +158,10 @@ func (p *parser) body() {
 }
 
 func (p *parser) bodyDirective(word string, line int) {
+	if strings.HasPrefix(word, ".reg.") { // a type may follow without a space
+		p.pos -= len(word) - len(".reg")
+		word = ".reg"
+	}
 	switch word {
 	case ".loc":
 		p.loc()

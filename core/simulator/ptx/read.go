@@ -60,6 +60,8 @@ type parser struct {
 	params map[paramKey]bool // variables in parameter space that calls declare
 	used   map[string]bool   // names of its variables, and of those of its scopes that are closed
 
+	weak bool // the directive may stand in several texts that were linked, of which the first counts
+
 	insts, operands, registerCount, initial int // of the whole text, against the limits
 }
 
@@ -95,8 +97,10 @@ func (p *parser) module() {
 		}
 		line, word := p.line, p.dotted()
 		extern := false
+		p.weak = false
 		for p.peek() == '.' && linking[word] {
 			extern = extern || word == ".extern"
+			p.weak = p.weak || word == ".weak" || word == ".common"
 			line, word = p.line, p.dotted()
 		}
 		p.directive(word, extern, line)

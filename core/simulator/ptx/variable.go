@@ -152,7 +152,7 @@ func (p *parser) addVariable(v Variable, line int) {
 	if i, ok := p.symbols[v.Name]; ok {
 		if old := &p.m.Variables[i]; old.Extern {
 			*old = v
-		} else if !v.Extern {
+		} else if !v.Extern && (!p.weak || old.Space != v.Space || old.Bytes != v.Bytes) {
 			p.fail(line, "variable %.80s is declared twice", v.Name)
 		}
 		return

@@ -197,6 +197,11 @@ func TestCallsThatCannotBe(t *testing.T) {
 		"no function": {
 			withFunctions(tableOfFunctions, strings.NewReplacer("MASK", "3", "FIRST", "0").Replace(callTable)), "bad-call", "a call through 0x0, where no function is",
 		},
+		"no such function": {
+			withFunctions(tableOfFunctions, "\t.reg.b64 %rdest;\n\tmov.u64 %rd8, nothing;\n\t.param .b64 p1;\n\tst.param.b32 [p0], 5;\n\tst.param.b64 [p1], 0;\n"+
+				"\tshape : .callprototype (.param .b32 _) _ (.param .b32 _, .param .b64 _);\n\tcall (r0), %rd8, (p0, p1), shape;"), "bad-call",
+			"where no function is that the module calls through pointers with these arguments",
+		},
 		"no end": {
 			withFunctions(forever, "\tst.param.b32 [p0], 4999;\n\tcall (r0), sumTo, (p0);"), "stack-overflow", "nested more than 256 deep",
 		},

@@ -1,6 +1,7 @@
-"""Runs when Python starts below ``prlx run``: has launches recorded as soon as Triton is imported, and is gone then.
+"""Runs when Python starts below ``prlx run`` or on the simulator's driver, waits for one module or two, and is gone then.
 
-It must import next to nothing: most processes never import Triton. A ``sitecustomize`` of somebody else still runs.
+As soon as Triton is imported launches are recorded (``prlx run``); the linker of numba-cuda makes PTX (the simulator's driver).
+It must import next to nothing: most processes never import either. A ``sitecustomize`` of somebody else still runs.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from importlib.abc import Loader, MetaPathFinder
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
@@ -19,10 +20,11 @@ _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pat
 
 
 class _Loader(Loader):
-    """Loads Triton as ever, then begins to record."""
+    """Loads a module as ever, then does what was waiting for it."""
 
-    def __init__(self, loader: Any) -> None:
+    def __init__(self, loader: Any, then: Callable[[], None]) -> None:
         self._loader = loader
+        self._then = then
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """The module as its own loader makes it."""
@@ -34,51 +36,76 @@ class _Loader(Loader):
         module.__loader__ = self._loader
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
-        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
+        _waiting.pop(module.__name__, None)
+        if not _waiting:
+            sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
         self._loader.exec_module(module)
-        _begin()
+        self._then()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
 
 
 class _Finder(MetaPathFinder):
-    """Waits for Triton."""
+    """Waits for modules."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Triton's spec with a loader that says when it is loaded; nothing of any other module."""
-        del path, target
-        if fullname != "triton":
+        """The spec of a module that is waited for, with a loader that says when it is loaded; nothing of any other module."""
+        then = _waiting.get(fullname)
+        if then is None or fullname in _asked:
             return None
-        from importlib.util import find_spec
-
-        sys.meta_path.remove(self)  # asks the others; who only asks whether Triton is there imports nothing
+        _asked.add(fullname)  # the others are asked; who only asks whether a module is there imports nothing
         try:
-            spec = find_spec(fullname)
+            found = (finder.find_spec(fullname, path, target) for finder in sys.meta_path if hasattr(finder, "find_spec"))
+            spec = next((spec for spec in found if spec is not None), None)
         finally:
-            sys.meta_path.insert(0, self)
+            _asked.discard(fullname)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader)
+            spec.loader = _Loader(spec.loader, then)
         return spec
 
 
-def _begin() -> None:
-    """Record from now on. Whatever goes wrong is said, and the program goes on as if nobody had asked."""
+_waiting: dict[str, Callable[[], None]] = {}
+_asked: set[str] = set()
+
+
+def _with_prlx(said: str, do: Callable[[], None]) -> None:
+    """Do something with prlx. Whatever goes wrong is said, and the program goes on as if nobody had asked."""
     package = os.path.dirname(os.path.dirname(_HERE))  # noqa: PTH120
     added = package not in sys.path
     if added:
         sys.path.append(package)
     try:
-        from prlx import _run
-
-        _run.begin()
+        do()
     except Exception as error:  # an import error, a refusal, a folder that is gone
-        sys.stderr.write(f"prlx run: process {os.getpid()} is not recorded: {error}\n")
+        sys.stderr.write(f"{said}: {error}\n")
     finally:
         if added:
             sys.path.remove(package)
+
+
+def _record() -> None:
+    """Record from now on."""
+
+    def begin() -> None:
+        from prlx import _run
+
+        _run.begin()
+
+    _with_prlx(f"prlx run: process {os.getpid()} is not recorded", begin)
+
+
+def _link() -> None:
+    """Let numba-cuda link to PTX."""
+
+    def install() -> None:
+        from prlx.hooks import numba
+
+        numba.install()
+
+    _with_prlx("prlx: numba-cuda makes machine code, which the simulator does not run", install)
 
 
 def _chain() -> None:
@@ -96,5 +123,9 @@ def _chain() -> None:
 
 
 if os.environ.get("PRLX_RUN"):
+    _waiting["triton"] = _record
+if os.environ.get("PRLX_CUDA_DEVICE"):
+    _waiting["numba.cuda.cudadrv.driver"] = _link
+if _waiting:
     sys.meta_path.insert(0, _Finder())
 _chain()

@@ -1,19 +1,25 @@
 """Run cases of one package on the simulator and print what became of each as a line of JSON.
 
 ``python run_case.py FOLDER MODULE [CASE...] [--configs N]`` with Triton and torch importable; FOLDER is what ``install.py``
-filled. Without a case it lists them.
+filled. Without a case it lists them. With ``--over driver`` Triton's own driver launches, over the CUDA driver that the process
+finds. ``recorded`` is the same with kernels that record by themselves, ``instrumented`` launches these by prlx's driver object.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import hashlib
 import importlib
 import json
 import math
 import sys
+import tempfile
 import time
 import traceback
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import torch
@@ -44,12 +50,60 @@ def few_configs(count: int) -> None:
     tuner.prune_configs, tuner.__init__ = pruned, init
 
 
-def tried(recording) -> set[str]:
-    """Kernels that were launched or that Triton was asked to compile, by name."""
-    return {simulation.kernel for simulation in recording.simulations}
+class Seen:
+    """What was launched, whoever launched it."""
+
+    def __init__(self) -> None:
+        self.kernels: list[str] = []
+        self.launches = 0
+        self.findings: list[str] = []
+        self.recorded = 0
+        self.losses: dict[str, int] = {}
 
 
-def run(module: str, case: str) -> dict[str, object]:
+@contextlib.contextmanager
+def simulator(**record: str) -> Iterator[Seen]:
+    """Launches by prlx's own driver object."""
+    seen = Seen()
+    with prlx.enable(device="simulator", map_cuda=True, progress=False, **record) as recording:
+        try:
+            yield seen
+        finally:
+            seen.kernels = [simulation.kernel for simulation in recording.simulations]
+            seen.launches = recording.launches
+            seen.findings = [str(finding) for finding in recording.findings]
+
+
+@contextlib.contextmanager
+def driver(**record: str) -> Iterator[Seen]:
+    """Launches by Triton's own driver."""
+    sys.path.append(str(HERE.parents[1] / "driver"))
+    from tensors import mapped
+
+    seen = Seen()
+    with mapped(**record) as (seen.kernels, recording):
+        yield seen
+    seen.launches = len(seen.kernels)
+    if recording is not None:
+        seen.recorded, seen.losses = recording.recorded, dict(recording.losses)
+
+
+@contextlib.contextmanager
+def recorded(way: Callable[..., AbstractContextManager[Seen]], **more: str) -> Iterator[Seen]:
+    """Launches that are recorded, into a session that nobody needs."""
+    with tempfile.TemporaryDirectory() as folder, way(output=f"{folder}/session", **more) as seen:
+        yield seen
+
+
+OVER = {
+    "simulator": simulator,
+    "instrumented": lambda: recorded(simulator, capture="instrumented"),
+    "driver": driver,
+    "recorded": lambda: recorded(driver),
+}
+
+
+def run(module: str, case: str, over: str) -> dict[str, object]:
     """The row of the journal."""
     compiled: set[str] = set()
     begin = triton.compiler.ASTSource.__init__
@@ -60,28 +114,35 @@ def run(module: str, case: str) -> dict[str, object]:
 
     triton.compiler.ASTSource.__init__ = noticed
     try:
-        return judged(module, case, compiled)
+        return judged(module, case, compiled, over)
     finally:
         triton.compiler.ASTSource.__init__ = begin
 
 
-def judged(module: str, case: str, compiled: set[str]) -> dict[str, object]:
+def bits(compared: list) -> str:
+    """A digest of what kernels computed."""
+    digest = hashlib.sha256()
+    for one in compared:
+        digest.update(one.got.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def judged(module: str, case: str, compiled: set[str], over: str) -> dict[str, object]:
     """The row, with the names of kernels that are compiled in ``compiled``."""
     row: dict[str, object] = {"package": module, "case": case, "outcome": "ran", "cause": ""}
     started = time.monotonic()
-    with prlx.enable(device="simulator", map_cuda=True, progress=False) as recording:
+    with OVER[over]() as seen:
         try:
             function = getattr(importlib.import_module(module), f"case_{case}")
             row["imported"] = True
             torch.manual_seed(0)
-            problems = [one.problem for one in function(torch.Generator().manual_seed(0))]
-            wrong = [problem for problem in problems if problem]
+            compared = list(function(torch.Generator().manual_seed(0)))
+            row["bits"] = bits(compared)
+            wrong = [one.problem for one in compared if one.problem]
             if wrong:
                 row.update(outcome="wrong", cause="; ".join(wrong))
-            elif not problems or not recording.launches:
-                row.update(outcome="error", cause="nothing was compared" if not problems else "no kernel was launched")
-            elif recording.findings:
-                row.update(outcome="finding", cause=str(recording.findings[0]))
+            elif not compared:
+                row.update(outcome="error", cause="nothing was compared")
         except (prlx.SimulationError, prlx.UsageError) as error:
             row.update(outcome="refused", cause=str(error).splitlines()[0])
         except triton.runtime.errors.OutOfResources as error:
@@ -92,14 +153,20 @@ def judged(module: str, case: str, compiled: set[str]) -> dict[str, object]:
                 outcome="error", cause=f"{type(error).__name__}: {str(error)[:300]} ({last.filename}:{last.lineno})"
             )
             traceback.print_exc()
-    ran = tried(recording)
+    if row["outcome"] == "ran" and not seen.launches:
+        row.update(outcome="error", cause="no kernel was launched")
+    elif row["outcome"] == "ran" and seen.findings:
+        row.update(outcome="finding", cause=seen.findings[0])
+    ran = set(seen.kernels)
     row.update(
         kernels=sorted(ran),
         not_run=sorted(compiled - ran) if row["outcome"] not in ("ran", "finding", "wrong") else [],
-        launches=recording.launches,
-        findings=len(recording.findings),
+        launches=seen.launches,
+        findings=len(seen.findings),
         seconds=round(time.monotonic() - started, 1),
     )
+    if over == "recorded":
+        row.update(recorded=seen.recorded, losses=seen.losses)
     return row
 
 
@@ -110,6 +177,7 @@ def main() -> None:
     parser.add_argument("module")
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--configs", type=int, default=1)
+    parser.add_argument("--over", choices=OVER, default="simulator")
     given = parser.parse_args()
     sys.path[:0] = [str(HERE), *map(str, sorted(path for path in given.folder.iterdir() if path.is_dir()))]
     warnings.simplefilter("ignore")
@@ -119,7 +187,7 @@ def main() -> None:
         return
     few_configs(given.configs)
     for case in given.cases:
-        sys.stdout.write(json.dumps(run(given.module, case)) + "\n")
+        sys.stdout.write(json.dumps(run(given.module, case, given.over)) + "\n")
         sys.stdout.flush()
 
 

@@ -49,6 +49,9 @@ const (
 	KindBarrier
 )
 
+// NoFunction is the detail of a call through a pointer that no function of the module can be the target of: none takes its arguments.
+const NoFunction = -2
+
 // Inst is one instruction.
 type Inst struct {
 	Kind    Kind
@@ -64,7 +67,7 @@ type Inst struct {
 	Mem     *memory.Transfer
 	Ops     lane.Operands
 	Warp    lane.WarpFunc
-	Detail  int32      // index into the table of the kind: barriers, calls, switches, copies; of a clock, a wait and an mbarrier a number
+	Detail  int32      // index into the table of the kind: barriers, calls (below 0: through a pointer), switches, copies; of a clock, a wait and an mbarrier a number
 	Target  int32      // of a branch or call: index into Kernel.Code
 	Arrive  int32      // where lanes wait that a branch sends to its target, in the arrangement of the function
 	Join    int32      // likewise, where those come together again that a branch divides; -1 nowhere

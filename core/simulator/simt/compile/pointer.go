@@ -208,7 +208,8 @@ func (b *binder) emitIndirect(f *bound, in *ptx.Inst) error {
 		return err
 	}
 	if b.passing == nil || len(arguments) > len(b.passing.arguments) || len(results) > len(b.passing.results) {
-		return b.unknown(in, "no function of the module takes these arguments")
+		b.emit(code.Inst{Kind: code.KindCall, Target: -1, Detail: code.NoFunction, Ops: lane.Operands{A: at}, Ins: []code.Register{code.R64(at)}})
+		return nil
 	}
 	return b.emitPassing(f, in, arguments, results, code.Inst{
 		Kind: code.KindCall, Target: -1, Detail: -1, Ops: lane.Operands{A: at}, Ins: []code.Register{code.R64(at)},

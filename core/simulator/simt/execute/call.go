@@ -22,14 +22,22 @@ func (b *Block) callPointers(w *Warp, in *code.Inst, at int32, taken uint32) {
 		}
 		left &^= lanes
 		function := b.functionAt(address)
-		if function < 0 {
-			b.report(checkCall, w, at, lanes, fmt.Sprintf("a call through 0x%x, where no function is that the module calls through pointers", address))
+		if function < 0 || in.Detail == code.NoFunction {
+			b.report(checkCall, w, at, lanes, fmt.Sprintf("a call through 0x%x, where no function is that the module calls through pointers%s", address, withThese(in)))
 			b.ended = true
 			return
 		}
 		w.runWith(lanes)
 		b.callDynamic(w, at, lanes, function)
 	}
+}
+
+// withThese says of a call that no function of the module takes its arguments.
+func withThese(in *code.Inst) string {
+	if in.Detail == code.NoFunction {
+		return " with these arguments"
+	}
+	return ""
 }
 
 // functionAt is the number of the function with an address, -1 none.

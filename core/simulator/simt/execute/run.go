@@ -26,7 +26,11 @@ func Run(j *job.Job, k *code.Kernel, v *Variables, l *Launch, who Observer) (*Re
 	if err != nil {
 		return nil, err
 	}
-	return r.execute()
+	result, err := r.execute()
+	if l.Standing != nil {
+		r.keepPointers()
+	}
+	return result, err
 }
 
 // worker runs one block after the other. Where blocks wait for each other, it runs several in turn.

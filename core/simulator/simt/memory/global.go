@@ -184,6 +184,19 @@ func (g *Global) Host(address uint64) (allocation int, offset uint64) {
 	return r.index, address - r.base
 }
 
+// InProcess returns the address in the process for an address that this launch gave a place in an array of the caller; false for any other.
+func (g *Global) InProcess(address uint64) (host uint64, ok bool) {
+	slot := (address - firstSlot) >> g.bits
+	if slot >= uint64(len(g.regions)) {
+		return 0, false
+	}
+	r := &g.regions[slot]
+	if r.host == 0 || address-r.base > uint64(len(r.bytes)) { // one behind the end is an address, too
+		return 0, false
+	}
+	return r.host + (address - r.base), true
+}
+
 // find returns the region whose slot or alias an address falls into, nil when into none. The address need not be inside.
 func (g *Global) find(address uint64) *region {
 	if slot := (address - firstSlot) >> g.bits; slot < uint64(len(g.regions)) {
