@@ -3,6 +3,7 @@ package api
 import (
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -79,6 +80,9 @@ func diffTapes(j *job.Job, r *tapeDiffRequest) (*tapeDiffReply, error) {
 			}
 		}
 	}
+	if !among && isFolder(r.A) && isFolder(r.B) {
+		result.Absent(max(result.A.Ranks, result.B.Ranks) - int64(len(ranksOf(a, b))))
+	}
 	doc := result.Document()
 	for i := range doc.Ranks {
 		rank := &doc.Ranks[i]
@@ -92,6 +96,12 @@ func diffTapes(j *job.Job, r *tapeDiffRequest) (*tapeDiffReply, error) {
 		return tapereport.Write(format, w, doc)
 	})
 	return &tapeDiffReply{doc, out.reply()}, err
+}
+
+// isFolder reports whether a side is a whole run and not one tape of it.
+func isFolder(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
 }
 
 // comparePair compares the tapes of one rank.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,16 @@ def test_results_of_collectives_are_looked_at_when_they_are_there(runs):
             assert tape["tape"]["run"]["ranks"] == RANKS
         again = prlx.diff_traces(tapes[0], runs[how] / "clean1" / tapes[0].name, progress=False)
         assert again.conclusion.outcome == "same", f"{operator}: {again.verdict}"
+
+
+def test_ranks_that_neither_run_has_a_tape_of_are_not_the_same(runs, tmp_path):
+    for side in ("clean0", "clean1"):
+        (tmp_path / side).mkdir()
+        shutil.copy(next(iter(sorted((runs["ddp"] / side).glob("*.tape")))), tmp_path / side)
+    diff = prlx.diff_traces(tmp_path / "clean0", tmp_path / "clean1", progress=False)
+    assert diff.first is None
+    assert diff.conclusion.outcome == "inconclusive", diff.verdict
+    assert "ranks" in diff.verdict
 
 
 def test_the_command_names_the_ranks(runs, command):

@@ -36,6 +36,13 @@ func (r *Result) Unpaired(side string, rank int64) {
 	r.Ranks = append(r.Ranks, Rank{Rank: rank, Facts: []FactDiffer{}, missing: []tape.Limit{{What: fmt.Sprintf("rank %d", rank), Count: 1, Why: side + " has no tape of it"}}})
 }
 
+// Absent notes how many ranks of the run neither side has a tape of.
+func (r *Result) Absent(ranks int64) {
+	if ranks > 0 {
+		r.lacking = append(r.lacking, tape.Limit{What: "ranks", Count: ranks, Why: "neither side has a tape of them"})
+	}
+}
+
 // Document concludes.
 func (r *Result) Document() *Document {
 	d := &Document{
