@@ -58,7 +58,9 @@ class _Finder(MetaPathFinder):
             return None
         _asked.add(fullname)  # the others are asked; who only asks whether a module is there imports nothing
         try:
-            found = (finder.find_spec(fullname, path, target) for finder in sys.meta_path if hasattr(finder, "find_spec"))
+            found = (
+                finder.find_spec(fullname, path, target) for finder in sys.meta_path if hasattr(finder, "find_spec")
+            )
             spec = next((spec for spec in found if spec is not None), None)
         finally:
             _asked.discard(fullname)
