@@ -110,7 +110,7 @@ def check_runs(command: Sequence[str], environ: Mapping[str, str]) -> None:
 def run_program(command: Sequence[str], *, environ: Mapping[str, str], run: Path | None = None, **streams: Any) -> int:
     """Run a program on the simulator's driver and return its exit code, 128 more than the signal that ended it.
 
-    ``streams`` are of ``subprocess``: where it prints, and where it runs.
+    ``streams`` say where it prints, and where it runs.
     """
     with tempfile.TemporaryDirectory(prefix="prlx-simulate-") as folder:
         return run_command(command, environment(Path(folder), environ, run), **streams)

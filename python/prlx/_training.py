@@ -90,8 +90,8 @@ class TrainingMonitor:
     most
         So many tapes, and so many replays, are saved at most.
     snapshot
-        Objects with a ``state_dict`` (model, optimizer, scheduler) by name: their states and those of random numbers are copied
-        every ``snapshot_every`` steps, and the batches that ``begin`` is given since then, to run an anomalous step again.
+        Objects that have a state dict (model, optimizer, scheduler) by name: their states and those of random numbers are
+        copied every so many steps, and the batches that ``begin`` is given since then, to run an anomalous step again.
     snapshot_every
         A snapshot comes every so many steps.
     snapshot_limit

@@ -29,6 +29,9 @@ OTHERS = {
     "--equal",
     "--cuda-include-ptx",
     "--run",  # of the process of a device
+    "--type",  # of nsys export
+    "--cuda-graph-trace",  # of nsys profile
+    "--use_fast_math",
 }
 # Pages about another tool's flags: they say which of them are refused.
 ABOUT_OTHERS = {"docs/compat.md", "CHANGELOG.md"}

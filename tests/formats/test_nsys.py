@@ -32,7 +32,7 @@ def databases(data: Path) -> list[Path]:
 
 
 def asked(path: Path) -> tuple[collections.Counter[tuple[str, str, int, int]], int]:
-    """Every event by SQL: plane, name, start and duration in ns; and how many have a time that is none."""
+    """Every event by SQL: plane, name, start and duration in ns; and how many run backwards."""
     db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     began = 0
