@@ -50,7 +50,7 @@ ENDS = {
     "prlx diff good/ bad/": 1,
     "prlx session diff run_a/ run_b/": 1,
     "prlx nccl diagnose recordings/": 1,
-    "prlx nccl report --compare run_1/ run_2/": 5,  # both are the example, of few operations
+    "prlx nccl compare run_1/ run_2/": 5,  # both are the example, of few operations
     "prlx nccl watch recordings/": 1,
     "prlx nccl flight dumps/": 1,
     "prlx nccl collect": 5,  # what is played is rank 1 of two
@@ -100,6 +100,8 @@ def folder(data, tmp_path, monkeypatch):
         copy(PAGES.parents[1] / f"examples/serving/{name}.json.gz", play / f"{name}.json.gz")
     for name in ("good", "bad"):
         copy(PAGES.parents[1] / f"examples/training/{name}.tape", play / f"{name}.tape")
+    for path in (PAGES.parents[1] / "examples/ptx").iterdir():
+        copy(path, play / "examples/ptx" / path.name)
     (play / "offsets.toml").write_text(DECLARED)
     (play / "hosts.txt").write_text("127.0.0.1:27005\n127.0.0.2:27006\n")
     (play / "job.key").touch(mode=0o600)

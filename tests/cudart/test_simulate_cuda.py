@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,6 +36,17 @@ def nvrtc(monkeypatch):
         pytest.skip("no NVRTC (make build/nvrtc/.ready)")
     for folder in compilers.NVRTC:
         monkeypatch.syspath_prepend(folder)
+
+
+def test_what_the_page_shows_runs():
+    page = Path(__file__).resolve().parents[2] / "docs/commands/simulate.md"
+    (program,) = re.findall(r"```py\n(.*?)```", page.read_text(), re.DOTALL)
+    shown = {"prlx": prlx}
+    exec(program, shown)
+    place, message = re.search(r'# (\S+), "\.\.\. (.*)"', program).groups()
+    first = shown["done"].findings[0]
+    assert first.place == place
+    assert first.message.endswith(message)
 
 
 def test_a_finding_names_the_line_of_the_string_and_the_argument():
