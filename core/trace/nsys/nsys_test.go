@@ -6,6 +6,7 @@ import (
 	"encoding/gob"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"reflect"
 	"strings"
@@ -214,6 +215,50 @@ func TestAScannedTraceCanBeSent(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, sent) {
 		t.Errorf("got %+v, sent %+v", got, sent)
+	}
+}
+
+// TestEverythingOfASmallDatabase: events with their args, launches, activities and columns, as testdata/small.golden has them, which was read by eye.
+func TestEverythingOfASmallDatabase(t *testing.T) {
+	trace, src := scanned(t, "testdata/small.sqlite")
+	var b strings.Builder
+	for _, p := range trace.Layout() {
+		fmt.Fprintf(&b, "process %d %s: GPU %d, %d events\n", p.ID, p.Name, p.GPU, p.Events)
+		for _, l := range p.Lines {
+			fmt.Fprintf(&b, "  line %d %s: %d events, %d without a time, %d to %d ps, sorted %v\n", l.ID, l.Name, l.Events, l.Aggregated, l.MinOffsetPS, l.MaxEndPS, l.Sorted)
+		}
+	}
+	began := trace.Facts().StartNS
+	err := errors.Join(
+		trace.Visit(context.Background(), src, source.AllEvents, 0, func(e *source.Event) error {
+			fmt.Fprintf(&b, "event %d/%d %s: %d + %d ps, timed %v {%s}\n", e.Process, e.Line, e.Name, e.OffsetPS, e.DurationPS, e.Timed, e.Args.AppendArgs(nil, 0, nil))
+			return nil
+		}),
+		trace.Visit(context.Background(), src, source.Kernels, 0, func(e *source.Event) error { fmt.Fprintf(&b, "kernel %s\n", e.Name); return nil }),
+		trace.Launches(context.Background(), src, func(l *source.Launch) {
+			fmt.Fprintf(&b, "launch role %d number %d at %d to %d, awaited %v, blocks %v, to host %v\n", l.Role, l.Number&(1<<40-1), l.Start.NS-began, l.EndNS-began, l.Awaited, l.Blocks, l.ToHost)
+		}),
+		trace.Activities(context.Background(), src, func(a *source.Activity) {
+			fmt.Fprintf(&b, "activity role %d %s at %d to %d\n", a.Role, a.Name, a.Start.NS-began, a.EndNS-began)
+		}))
+	found, failed := readWork(job.New(context.Background(), job.Options{Workers: 1}), "testdata/small.sqlite", work.Options{Copies: true, Read: func(string) work.Saying { return work.Saying{Kind: work.NVTX} }})
+	if err = errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint32(found.Rows.Len()) {
+		l := found.Lanes[found.Rows.Lane.At(i)]
+		fmt.Fprintf(&b, "row %s at %d ps + %d ns, lane %s, corr %d, blocks %d\n", found.Names.All[found.Rows.Name.At(i)], found.Rows.Start.At(i), found.Rows.DurNS(i), l.Thread, found.Rows.Corr.At(i), found.Rows.Blocks.At(i))
+	}
+	for _, p := range found.Processes {
+		fmt.Fprintf(&b, "of rank %d, host %q, device %q, group %d\n", p.Rank, p.Host, p.Device, p.Group)
+	}
+	fmt.Fprintf(&b, "marks %+v, launches %d, graphs %v, losses %+v\n", found.Marks, found.Launches.At.N, found.Launches.Graph, found.Losses)
+	want, err := os.ReadFile("testdata/small.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != string(want) {
+		t.Errorf("got\n%s", b.String())
 	}
 }
 

@@ -61,7 +61,7 @@ func (r *Rows) page(number uint32) ([]byte, error) {
 	off := (int64(number) - 1) * size
 	if off < r.from || off+size > r.from+int64(len(r.block)) {
 		if r.block == nil {
-			r.block = make([]byte, 0, min(r.d.pages*size, max(blockBytes, size)))
+			r.block = make([]byte, 0, min(r.d.pages*size, max(r.d.ahead, size)))
 		}
 		n := min(int64(cap(r.block)), r.d.pages*size-off)
 		r.block, r.from = r.block[:n], off

@@ -33,6 +33,7 @@ type Database struct {
 	usable   int // bytes of a page without what extensions reserve
 	pages    int64
 	tables   []*Table
+	ahead    int64 // bytes that are read at once
 }
 
 // Table is one table of a database.
@@ -54,7 +55,7 @@ func Open(ctx context.Context, src *file.Source) (*Database, error) {
 	if len(head) < headerBytes || string(head[:len(magic)]) != magic {
 		return nil, fault.Formatf(src.Path(), 0, "the header of a SQLite database is missing")
 	}
-	d := &Database{src: src, pageSize: int(binary.BigEndian.Uint16(head[16:]))}
+	d := &Database{src: src, pageSize: int(binary.BigEndian.Uint16(head[16:])), ahead: blockBytes}
 	if d.pageSize == 1 {
 		d.pageSize = 1 << 16
 	}
