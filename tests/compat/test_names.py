@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -70,6 +70,11 @@ def command_of(words: list[str]) -> Command | None:
     return command if words[1:] == [] or set(words[1:]) <= set(command.positionals[0].choices) else None
 
 
+def arguments(function: Callable[..., object]) -> set[str]:
+    """What a function takes: what its signature lists, and the single options that its values hold."""
+    return {*inspect.signature(function).parameters, *getattr(function, "accepts", ())}
+
+
 def works(kind: str, name: str) -> bool:
     """Whether a name of this kind can be used here."""
     if kind == "python":
@@ -80,7 +85,7 @@ def works(kind: str, name: str) -> bool:
         return hasattr(known, attribute) or attribute in known.__dict__.get("__annotations__", {})
     if kind == "argument":
         function, _, argument = name.rstrip(")").partition("(")
-        return argument in inspect.signature(getattr(prlx, function)).parameters
+        return argument in arguments(getattr(prlx, function))
     if kind == "command":
         return command_of(name.split(".")) is not None
     if kind == "option":
@@ -151,7 +156,7 @@ def test_what_the_page_recommends_exists():
             if match := re.match(r"prlx\.(\w+)", span):
                 wrong += [] if match[1] in prlx.__all__ else [span]
                 if arguments := re.findall(r"(\w+)=", span):
-                    known = inspect.signature(getattr(prlx, match[1])).parameters
+                    known = arguments(getattr(prlx, match[1]))
                     wrong += [f"{span}: {one}" for one in arguments if one not in known]
             elif span.startswith("prlx "):
                 words = span.split()[1:]
