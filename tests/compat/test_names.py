@@ -155,9 +155,9 @@ def test_what_the_page_recommends_exists():
         for span in re.findall(r"`([^`]+)`", right):
             if match := re.match(r"prlx\.(\w+)", span):
                 wrong += [] if match[1] in prlx.__all__ else [span]
-                if arguments := re.findall(r"(\w+)=", span):
+                if given_to := re.findall(r"(\w+)=", span):
                     known = arguments(getattr(prlx, match[1]))
-                    wrong += [f"{span}: {one}" for one in arguments if one not in known]
+                    wrong += [f"{span}: {one}" for one in given_to if one not in known]
             elif span.startswith("prlx "):
                 words = span.split()[1:]
                 command = command_of(words[:1])
