@@ -11,6 +11,8 @@ import os
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 import prlx
 
 DEVICE = {
@@ -116,6 +118,44 @@ def test_cycles_see_every_kernel(data: Path) -> None:
                 want += db.execute(f'SELECT count(*) FROM {table} WHERE "end" >= start').fetchone()[0]
         db.close()
         assert prlx.find_cycles(path, progress=False).document["input"]["kernels"] == want, path
+
+
+def made(path: Path, columns: str, *rows: tuple[int, ...]) -> Path:
+    """A database with a table of kernels."""
+    db = sqlite3.connect(path)
+    db.execute(f"CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL ({columns})")
+    for row in rows:
+        db.execute(f"INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ({','.join('?' * len(row))})", row)
+    db.commit()
+    db.close()
+    return path
+
+
+def test_a_table_that_does_not_say_when_and_where_is_refused(tmp_path: Path) -> None:
+    places = ("start", "end", "deviceId", "streamId")
+    for lacking in places:
+        columns = ", ".join(f'"{name}" INTEGER' for name in places if name != lacking)
+        path = made(tmp_path / f"{lacking}.sqlite", columns, (1, 2, 3))
+        with pytest.raises(prlx.TraceFormatError, match="when and where an event was"):
+            prlx.find_cycles(path, progress=False)
+
+
+def test_times_that_cannot_be_are_said_and_a_trace_without_a_date_is_undated(tmp_path: Path) -> None:
+    columns = ", ".join(f'"{name}" INTEGER' for name in ("start", "end", "deviceId", "streamId"))
+    most = 100 * 24 * 3600 * 10**9
+    rows = [
+        (5, 9, 0, 7),
+        (most, most, 0, 7),
+        (-most, 0, 0, 7),
+        (most + 1, most + 1, 0, 7),
+        (-most - 1, 0, 0, 7),
+        (0, most + 1, 0, 7),
+        (9, 5, 0, 7),
+    ]
+    opened = prlx.open(made(tmp_path / "odd.sqlite", columns, *rows))
+    assert opened.events.column("start_ns").to_numpy().tolist() == [-most, 5, most]
+    assert any(said.endswith("from the start: 4") for said in opened.warnings)
+    assert any("TARGET_INFO_SESSION_START_TIME" in said for said in opened.warnings)
 
 
 def test_two_nodes_become_one_chrome_json(data: Path, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ func (t *trace) Open(ctx context.Context, src *file.Source, p *source.Process, _
 		found := make([]section, len(p.Lines))
 		err := b.db.Read(ctx, v.table, func(r *sqlite.Row) error {
 			spot, ok := t.Places[v.lane(r)]
-			if ok && int(spot.Process) == p.Index && int(spot.Line) < len(found) {
+			if _, _, timed := v.time(r); timed && ok && int(spot.Process) == p.Index && int(spot.Line) < len(found) {
 				found[spot.Line].places = append(found[spot.Line].places, r.Place)
 			}
 			return nil

@@ -62,6 +62,7 @@ type scanner struct {
 	last  lane
 	line  *source.Line
 	end   map[*source.Line]int64 // start of the event before, ps
+	lost  int64                  // rows whose times cannot be
 }
 
 // scan reads all rows once and summarises the lines.
@@ -111,14 +112,20 @@ func (t *trace) facts(ctx context.Context, b *book) error {
 	if unused := b.unused(ctx); len(unused) > 0 {
 		f.Warnings = append(f.Warnings, "prlx does not use these tables of the database: "+strings.Join(unused, ", "))
 	}
-	if b.graphs > 0 {
+	if b.holds(ctx, b.db.Table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE")) {
 		f.Warnings = append(f.Warnings, "CUDA graphs were recorded as wholes, without the kernels in them: nsys profile --cuda-graph-trace=node shows them")
 	}
 	return nil
 }
 
-// row adds a row to its line.
+// row adds a row to its line. One whose time cannot be is no event, and is counted.
 func (s *scanner) row(v *view, r *sqlite.Row) error {
+	at, dur, timed := v.time(r)
+	if !timed {
+		s.lost++
+		s.t.Said.Losses = []string{"events whose times are missing, run backwards or lie more than 100 days from the start: " + strconv.FormatInt(s.lost, 10)}
+		return nil
+	}
 	lane := v.lane(r)
 	if s.line == nil || lane != s.last {
 		line := s.lines[lane]
@@ -134,13 +141,6 @@ func (s *scanner) row(v *view, r *sqlite.Row) error {
 	l, f := s.line, &s.t.Said
 	f.Events++
 	f.Counts["cat "+v.role.category()]++
-	at, dur, timed := v.time(r)
-	if !timed {
-		l.Events++
-		l.Aggregated++
-		f.Losses = []string{"events whose times are missing, run backwards or lie more than 100 days from the start: " + strconv.FormatInt(f.Events-f.Timed, 10)}
-		return nil
-	}
 	if l.Timed() == 0 || at < l.MinOffsetPS {
 		l.MinOffsetPS = at
 	}
@@ -265,6 +265,9 @@ func (t *trace) visit(ctx context.Context, src *file.Source, want func(role) boo
 			continue
 		}
 		err := b.db.Read(ctx, v.table, func(r *sqlite.Row) error {
+			if _, _, timed := v.time(r); !timed {
+				return nil
+			}
 			spot, ok := t.Places[v.lane(r)]
 			if !ok {
 				return fault.Formatf(src.Path(), fault.Unknown, "the file was changed while it was read")
@@ -298,9 +301,6 @@ func (e *visited) span() source.Span {
 // Launches visits calls of the runtime and what GPUs did because of them. A call and its work share a number within their process.
 func (t *trace) Launches(ctx context.Context, src *file.Source, visit func(l *source.Launch)) error {
 	return t.visit(ctx, src, func(r role) bool { return r != rangeRow }, func(e *visited) error {
-		if !e.event.Timed {
-			return nil
-		}
 		one := source.Launch{Span: e.span(), Number: e.correlation}
 		switch {
 		case e.role != callRow:
@@ -329,9 +329,7 @@ func (t *trace) Activities(ctx context.Context, src *file.Source, visit func(a *
 		callRow: source.ActiveHost, rangeRow: source.ActiveHost,
 	}
 	return t.visit(ctx, src, func(role) bool { return true }, func(e *visited) error {
-		if e.event.Timed {
-			visit(&source.Activity{Span: e.span(), Role: roles[e.role], Name: []byte(e.event.Name), Number: e.correlation})
-		}
+		visit(&source.Activity{Span: e.span(), Role: roles[e.role], Name: []byte(e.event.Name), Number: e.correlation})
 		return nil
 	})
 }

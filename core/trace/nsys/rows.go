@@ -47,10 +47,9 @@ var tables = []struct {
 
 // book is an open database with the tables that hold events.
 type book struct {
-	db     *sqlite.Database
-	path   string
-	views  []*view
-	graphs int
+	db    *sqlite.Database
+	path  string
+	views []*view
 }
 
 // view is a table that holds events, with the places of its columns, -1 where it has none of the name.
@@ -98,12 +97,7 @@ func open(ctx context.Context, src *file.Source) (*book, error) {
 		return nil, fault.New(fault.Format, "the database has no table of kernels, calls or NVTX ranges").WithPath(src.Path()).
 			WithHint("record with nsys profile --trace=cuda,nvtx")
 	}
-	return b, b.count(ctx)
-}
-
-// count counts graphs that were recorded as wholes.
-func (b *book) count(ctx context.Context) error {
-	return b.each(ctx, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", func(*sqlite.Row, func(string) int) { b.graphs++ })
+	return b, nil
 }
 
 // each visits the rows of a small table, if there is one.
@@ -118,6 +112,11 @@ func (b *book) each(ctx context.Context, table string, visit func(r *sqlite.Row,
 	})
 }
 
+// holds reports whether a table has a row.
+func (b *book) holds(ctx context.Context, t *sqlite.Table) bool {
+	return t != nil && errors.Is(b.db.Read(ctx, t, func(*sqlite.Row) error { return io.EOF }), io.EOF)
+}
+
 // unused names tables with times that hold rows and are not read.
 func (b *book) unused(ctx context.Context) (out []string) {
 	for _, t := range b.db.Tables() {
@@ -125,11 +124,7 @@ func (b *book) unused(ctx context.Context) (out []string) {
 		for _, v := range b.views {
 			used = used || v.table == t
 		}
-		if used {
-			continue
-		}
-		// The first row says enough.
-		if err := b.db.Read(ctx, t, func(*sqlite.Row) error { return io.EOF }); errors.Is(err, io.EOF) {
+		if !used && b.holds(ctx, t) {
 			out = append(out, t.Name)
 		}
 	}
@@ -294,7 +289,6 @@ func (v *view) event(r *sqlite.Row, n *names, e *visited) {
 	e.role, e.toHost, e.pageable = v.role, false, false
 	e.event = source.Event{Name: v.name(r, n), Count: 1}
 	e.event.OffsetPS, e.event.DurationPS, e.event.Timed = v.time(r)
-	e.event.Aggregated = !e.event.Timed
 	pid := process(r.Int(max(v.pid, v.tid)))
 	e.correlation = correlationOf(pid, r.Int(v.correlation))
 	if v.role == copyRow {
