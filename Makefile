@@ -217,6 +217,7 @@ bench: build build/oracle/.ready build/triton/$(DEMO_TRITON)/.ready build/consum
 	$(PY) bench/cycles.py
 	$(PY) bench/simulate.py
 	$(PY) bench/recording.py
+	$(PY) bench/cuda.py
 	$(PY) bench/steps.py
 	$(PY) bench/contracts.py
 	$(PY) bench/startup.py

@@ -18,7 +18,7 @@ import (
 
 // client is a process without Python, at the other end of a pipe: it has the memory of its device at another address than we.
 type client struct {
-	t      *testing.T
+	t      testing.TB
 	pipe   *os.File
 	memory []byte
 	ended  chan []byte // the reply of serve_device
@@ -26,7 +26,12 @@ type client struct {
 
 const clientBase = 0x200000000000
 
-func newClient(t *testing.T, bytes int) *client {
+func newClient(t testing.TB, bytes int) *client {
+	return newClientOf(t, bytes, "null")
+}
+
+// newClientOf has a device that is part of a run.
+func newClientOf(t testing.TB, bytes int, run string) *client {
 	t.Helper()
 	held, err := os.Create(filepath.Join(t.TempDir(), "memory"))
 	if err == nil {
@@ -45,7 +50,7 @@ func newClient(t *testing.T, bytes int) *client {
 	}
 	c := &client{t: t, pipe: os.NewFile(uintptr(ends[0]), "ours"), memory: ours, ended: make(chan []byte, 1)}
 	go func() {
-		request := fmt.Sprintf(`{"pipe": %d, "memory": %d, "base": %d, "bytes": %d}`, ends[1], held.Fd(), uint64(clientBase), bytes)
+		request := fmt.Sprintf(`{"pipe": %d, "memory": %d, "base": %d, "bytes": %d, "run": %s}`, ends[1], held.Fd(), uint64(clientBase), bytes, run)
 		c.ended <- New().Call("serve_device", []byte(request))
 		held.Close()
 	}()

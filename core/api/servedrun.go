@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -27,18 +28,23 @@ type servedRun struct {
 
 	launches map[string]int
 	last     uint64 // launch of this device
-	left     map[uint64]repeated
+	left     map[uint64]*repeated
 	kept     int                       // bytes of them
 	texts    map[int64]*recorder.Texts // by module
+	numbers  *os.File                  // the number of the next launch of the run, which all its devices share
+	journal  *os.File
+	told     []byte // what launches are told beside their number, as members of an object
 }
 
 // repeated is what came of a launch that may be repeated.
 type repeated struct {
 	reply []byte
 	left  *device.Left
+	bytes int
+	last  uint64 // launch that needed it
 }
 
-// mostKept bounds what is kept of launches that may be repeated.
+// mostKept bounds what is kept of launches that may be repeated: those that were not needed for longest are forgotten.
 const mostKept = 1 << 29
 
 // servedLaunch is a line of a journal.
@@ -57,33 +63,36 @@ const longestName = 80 // of a kernel, in the name of a file
 // launch passes a launch on with what it is told as well, and writes down what came of it. A journal that cannot be written is an error of the
 // launch: nothing else of the run would be known.
 func (s *servedRun) launch(d *device.Device, request []byte, call func(request []byte) []byte) []byte {
-	done, err := s.told(d, request, call)
+	done, err := s.run(d, request, call)
 	if err != nil {
 		return reply(nil, err)
 	}
 	return done
 }
 
-func (s *servedRun) told(d *device.Device, request []byte, call func(request []byte) []byte) ([]byte, error) {
-	var asked map[string]json.RawMessage
+// servedRequest is what a run itself reads of a launch.
+type servedRequest struct {
+	Module int64  `json:"module"`
+	Table  int64  `json:"table"`
+	Kernel string `json:"kernel"`
+	Called string `json:"called"`
+}
+
+func (s *servedRun) run(d *device.Device, request []byte, call func(request []byte) []byte) ([]byte, error) {
+	var asked servedRequest
 	if err := json.Unmarshal(request, &asked); err != nil {
 		return nil, fault.Usagef("a launch is not a JSON object: %v", err)
 	}
-	row := servedLaunch{Process: os.Getppid()}
-	for _, key := range []string{"kernel", "called"} { // the last one that is there counts
-		var name string
-		if json.Unmarshal(asked[key], &name) == nil && name != "" {
-			row.Kernel = name
-		}
-	}
+	row := servedLaunch{Process: os.Getppid(), Kernel: cmp.Or(asked.Called, asked.Kernel)}
 	var err error
 	if row.Launch, err = s.number(); err != nil {
 		return nil, err
 	}
 	s.last = row.Launch
-	now := s.moment(d, request)
+	now := s.moment(d, request, &asked)
 	if before, ok := s.left[same(now)]; ok {
 		before.left.Again()
+		before.last = s.last
 		row.Outcome, row.Document = "repeated", before.reply[1:]
 		return before.reply, s.write(&row)
 	}
@@ -91,22 +100,7 @@ func (s *servedRun) told(d *device.Device, request []byte, call func(request []b
 		row.Outcome, row.Document = "passed over", json.RawMessage("null")
 		return append([]byte{replyDocument}, `{"findings":[],"instructions":0,"output":""}`...), s.write(&row)
 	}
-	for name, value := range s.Options {
-		asked[name] = value
-	}
-	asked["launch"] = strconv.AppendUint(nil, row.Launch, 10)
-	if s.Record != nil {
-		one := *s.Record
-		if s.Sources {
-			one.Texts = s.textsOf(d, request)
-		}
-		name := unsafeInNames.ReplaceAllString(row.Kernel, "_")
-		one.Path = filepath.Join(one.Path, fmt.Sprintf("%04d_%s.prlx", row.Launch, name[:min(len(name), longestName)]))
-		if asked["record"], err = json.Marshal(&one); err != nil {
-			return nil, err
-		}
-	}
-	if request, err = json.Marshal(asked); err != nil {
+	if request, err = s.tell(d, request, &row, &asked); err != nil {
 		return nil, err
 	}
 	done := call(request)
@@ -119,20 +113,47 @@ func (s *servedRun) told(d *device.Device, request []byte, call func(request []b
 	return done, s.write(&row)
 }
 
+// tell is a launch's request with what the run has to say: of members with one name the last one counts.
+func (s *servedRun) tell(d *device.Device, request []byte, row *servedLaunch, asked *servedRequest) ([]byte, error) {
+	if s.told == nil && len(s.Options) > 0 {
+		options, err := json.Marshal(s.Options)
+		if err != nil {
+			return nil, err
+		}
+		s.told = append(options[1:len(options)-1], ',')
+	}
+	text := bytes.TrimSuffix(bytes.TrimSpace(request), []byte("}"))
+	told := append(make([]byte, 0, len(text)+len(s.told)+64), text...)
+	if !bytes.HasSuffix(bytes.TrimSpace(text), []byte("{")) {
+		told = append(told, ',')
+	}
+	told = strconv.AppendUint(append(append(told, s.told...), `"launch":`...), row.Launch, 10)
+	if s.Record != nil {
+		one := *s.Record
+		if s.Sources {
+			one.Texts = s.textsOf(d, asked.Module)
+		}
+		name := unsafeInNames.ReplaceAllString(row.Kernel, "_")
+		one.Path = filepath.Join(one.Path, fmt.Sprintf("%04d_%s.prlx", row.Launch, name[:min(len(name), longestName)]))
+		record, err := json.Marshal(&one)
+		if err != nil {
+			return nil, err
+		}
+		told = append(append(told, `,"record":`...), record...)
+	}
+	return append(told, '}'), nil
+}
+
 // mostText bounds a source file that recordings hold.
 const mostText = 1 << 20
 
-// textsOf are the files of CUDA C that a launch's module was compiled from, as they are now; nil where none is there.
-func (s *servedRun) textsOf(d *device.Device, request []byte) *recorder.Texts {
-	var r struct{ Module int64 }
-	if json.Unmarshal(request, &r) != nil {
-		return nil
-	}
-	if known, ok := s.texts[r.Module]; ok {
+// textsOf are the files of CUDA C that a module was compiled from, as they are now; nil where none is there.
+func (s *servedRun) textsOf(d *device.Device, module int64) *recorder.Texts {
+	if known, ok := s.texts[module]; ok {
 		return known
 	}
 	texts := &recorder.Texts{}
-	if m, err := d.Module(r.Module); err == nil {
+	if m, err := d.Module(module); err == nil {
 		for _, name := range m.Files() {
 			if ending := filepath.Ext(name); ending != ".cu" && ending != ".cuh" {
 				continue
@@ -148,17 +169,16 @@ func (s *servedRun) textsOf(d *device.Device, request []byte) *recorder.Texts {
 	if s.texts == nil {
 		s.texts = make(map[int64]*recorder.Texts)
 	}
-	s.texts[r.Module] = texts
+	s.texts[module] = texts
 	return texts
 }
 
 // moment is what a launch finds, nil where nobody asks or nobody knows.
-func (s *servedRun) moment(d *device.Device, request []byte) *device.Moment {
-	var r struct{ Module, Table int64 }
-	if !s.Repeat || s.Record != nil || json.Unmarshal(request, &r) != nil {
+func (s *servedRun) moment(d *device.Device, request []byte, asked *servedRequest) *device.Moment {
+	if !s.Repeat || s.Record != nil {
 		return nil
 	}
-	return d.Moment(request, r.Module, r.Table)
+	return d.Moment(request, asked.Module, asked.Table)
 }
 
 // same is by what a moment is found again, 0 where there is none.
@@ -174,24 +194,39 @@ func (s *servedRun) keep(m *device.Moment, reply []byte) {
 	if m == nil {
 		return
 	}
-	left, bytes := m.Left(mostKept - s.kept)
+	left, bytes := m.Left(mostKept)
 	if left == nil {
 		return
 	}
 	if s.left == nil {
-		s.left = make(map[uint64]repeated)
+		s.left = make(map[uint64]*repeated)
 	}
+	s.makeRoom(bytes)
 	s.kept += bytes
-	s.left[m.Same] = repeated{reply, left}
+	s.left[m.Same] = &repeated{reply: reply, left: left, bytes: bytes, last: s.last}
+}
+
+// makeRoom forgets what was not needed for longest, until there is room for so many bytes.
+func (s *servedRun) makeRoom(bytes int) {
+	for s.kept+bytes > mostKept {
+		oldest, found := uint64(0), false
+		for same, one := range s.left {
+			if one.bytes > 0 && (!found || one.last < s.left[oldest].last) {
+				oldest, found = same, true
+			}
+		}
+		s.kept -= s.left[oldest].bytes
+		delete(s.left, oldest)
+	}
 }
 
 // note writes down what the program itself did wrong, which its runtime has found.
 func (s *servedRun) note(request []byte) []byte {
-	var asked json.RawMessage
-	if err := json.Unmarshal(request, &asked); err != nil {
+	var asked bytes.Buffer
+	if err := json.Compact(&asked, request); err != nil {
 		return reply(nil, fault.Usagef("a note is not JSON: %v", err))
 	}
-	if err := s.write(&servedLaunch{Launch: s.last, Process: os.Getppid(), Outcome: "noted", Document: asked}); err != nil {
+	if err := s.write(&servedLaunch{Launch: s.last, Process: os.Getppid(), Outcome: "noted", Document: asked.Bytes()}); err != nil {
 		return reply(nil, err)
 	}
 	return append([]byte{replyDocument}, "{}"...)
@@ -207,41 +242,45 @@ func (s *servedRun) passedOver(kernel string) bool {
 }
 
 // number is that of the next launch of the run, whichever device it is on.
-func (s *servedRun) number() (uint64, error) {
-	f, err := os.OpenFile(filepath.Join(s.Folder, "launches"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
+func (s *servedRun) number() (number uint64, err error) {
+	if s.numbers == nil {
+		if s.numbers, err = os.OpenFile(filepath.Join(s.Folder, "launches"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+			return 0, fault.FromIO(s.Folder, err)
+		}
+	}
+	if err := syscall.Flock(int(s.numbers.Fd()), syscall.LOCK_EX); err != nil {
 		return 0, fault.FromIO(s.Folder, err)
 	}
-	defer f.Close()
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		return 0, fault.FromIO(s.Folder, err)
-	}
+	defer func() { _ = syscall.Flock(int(s.numbers.Fd()), syscall.LOCK_UN) }()
 	var text [20]byte
-	n, _ := f.ReadAt(text[:], 0)
-	number, _ := strconv.ParseUint(string(bytes.TrimSpace(text[:n])), 10, 64) // of nothing: 0
-	if _, err := f.WriteAt(strconv.AppendUint(nil, number+1, 10), 0); err != nil {
+	n, _ := s.numbers.ReadAt(text[:], 0)
+	number, _ = strconv.ParseUint(string(bytes.TrimSpace(text[:n])), 10, 64) // of nothing: 0
+	if _, err := s.numbers.WriteAt(strconv.AppendUint(text[:0], number+1, 10), 0); err != nil {
 		return 0, fault.FromIO(s.Folder, err)
 	}
 	return number, nil
 }
 
-// write adds a line to the journal of this device.
-func (s *servedRun) write(row *servedLaunch) error {
-	line, err := json.Marshal(row)
+// write adds a line to the journal of this device. Documents are compact already.
+func (s *servedRun) write(row *servedLaunch) (err error) {
+	if s.journal == nil {
+		path := filepath.Join(s.Folder, strconv.Itoa(os.Getpid())+".jsonl")
+		if s.journal, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+			return fault.FromIO(path, err)
+		}
+	}
+	kernel, err := json.Marshal(row.Kernel)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(s.Folder, strconv.Itoa(os.Getpid())+".jsonl")
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return fault.FromIO(path, err)
-	}
-	_, err = f.Write(append(line, '\n'))
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return fault.FromIO(path, err)
+	line := make([]byte, 0, len(row.Document)+len(kernel)+128)
+	line = strconv.AppendUint(append(line, `{"launch":`...), row.Launch, 10)
+	line = strconv.AppendInt(append(line, `,"process":`...), int64(row.Process), 10)
+	line = append(append(line, `,"kernel":`...), kernel...)
+	line = append(append(append(line, `,"outcome":"`...), row.Outcome...), `","document":`...)
+	line = append(append(line, row.Document...), "}\n"...)
+	if _, err = s.journal.Write(line); err != nil {
+		return fault.FromIO(s.journal.Name(), err)
 	}
 	return nil
 }

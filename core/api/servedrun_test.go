@@ -121,3 +121,11 @@ func TestLaunchOfARunWhoseJournalCannotBeWrittenIsAnError(t *testing.T) {
 		t.Errorf("got %q", done)
 	}
 }
+
+func TestRunForgetsWhatWasNotNeededForLongest(t *testing.T) {
+	s := &servedRun{kept: mostKept, left: map[uint64]*repeated{1: {bytes: mostKept / 2, last: 7}, 2: {bytes: mostKept / 4, last: 3}, 3: {bytes: 0, last: 1}, 4: {bytes: mostKept / 4, last: 5}}}
+	s.makeRoom(mostKept / 3)
+	if len(s.left) != 2 || s.left[1] == nil || s.left[3] == nil || s.kept != mostKept/2 {
+		t.Errorf("%d bytes of %d launches are kept, want those of launch 7, and the one that left nothing", s.kept, len(s.left))
+	}
+}

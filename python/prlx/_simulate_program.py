@@ -18,7 +18,7 @@ from ._launching import Options
 from ._program import run_program
 from ._record import extras
 from ._result import Card
-from ._simulated import COUNTS, Run, save_page
+from ._simulated import COUNTS, PASSED_OVER, Run, save_page
 from ._simulation import Finding, Simulation, percent, share
 from ._simulator import row_of
 from ._target import Mode, Target
@@ -371,7 +371,7 @@ def _add(seen: Run, row: Mapping[str, Any], target: Target | None, leaks: bool, 
         seen.refuse(row["kernel"], f"{document['message']}{hint}")
     elif row["outcome"] == "passed over":
         passed[row["process"]] = over + 1
-        seen.refuse(row["kernel"], "passed over, as --launches says: what it would have computed is not there")
+        seen.refuse(row["kernel"], PASSED_OVER)
     else:
         simulation = Simulation({**document, "findings": [_after(found, over) for found in document["findings"]]})
         seen.add(simulation, repeated=row["outcome"] == "repeated")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ._lines import Look, clean, grid, wrapped
-from ._simulated import STOPS_MOST
+from ._simulated import PASSED_OVER, STOPS_MOST
 from ._simulation import Finding, busiest, percent, share
 from ._stops import Stop
 from ._units import format_bytes, format_count, plural
@@ -27,7 +27,8 @@ def render(document: Mapping[str, Any], look: Look, *, lines: int = 10, noun: st
     head += f"{plural(document['instructions'], 'warp instruction')}: "
     outcome = document["conclusion"]["outcome"]
     yield head + look.style(verdict, {"failed": "red", "passed": "green"}.get(outcome, "yellow"), "bold")
-    if document["launches"] and not status:
+    over = any(row["message"] == PASSED_OVER for row in document["refused"])
+    if document["launches"] and (not status or over):
         for row in document["conclusion"]["missing"]:
             yield f"  not looked at: {clean(row['what'])}, {clean(row['why'])}"
     if not document["launches"]:

@@ -212,9 +212,17 @@ class Run:
         for what, why in self._open:
             evidence.missed(what, why)
         if status:
-            evidence.missed(f"what the {self._noun} does later", f"it ended with exit code {status}")
+            evidence.missed(f"what the {self._noun} does later", self._why_ended(status))
         found = len(self._findings) + self._more
         return evidence.check(found > 0, plural(found, "finding") if found else "no finding")
+
+    def _why_ended(self, status: int) -> str:
+        """The exit code; that of a program whose launches were passed over may be what came of that."""
+        over = sum(count for (_, message), count in self._refused.items() if message == PASSED_OVER)
+        ended = f"it ended with exit code {status}"
+        if not over:
+            return ended
+        return f"{ended} after {plural(over, 'launch')} that --launches passed over: its own check may miss what they compute"
 
     def _text_of(self, kernel: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """The text of a kernel as it was compiled; else what is in the files that its lines name."""
@@ -226,6 +234,7 @@ class Run:
         return {"functions": functions, "constants": []} if functions else None
 
 
+PASSED_OVER = "passed over, as --launches says: what it would have computed is not there"
 _STATUS = {"passed": "clean", "failed": "findings", "inconclusive": "inconclusive"}
 # Files that hold code: a kernel says which files are read, and anybody can write one.
 _CODE = frozenset(f".{ending}" for ending in (

@@ -262,6 +262,15 @@ def test_a_finding_behind_launches_that_were_passed_over_says_so(program):
     assert found.message.endswith("; 13 launches before it were passed over")
 
 
+def test_a_program_whose_own_check_fails_when_it_is_cut_is_told_why(program, tmp_path):
+    checked = program("nvcc", "repeated")
+    assert simulate("--", checked, "and", "check", cwd=tmp_path).returncode == 0
+    cut = simulate("--launches", "1", "--", checked, "and", "check", cwd=tmp_path)
+    said = "after 13 launches that --launches passed over: its own check may miss what they compute"
+    assert cut.returncode == 1, cut.stderr
+    assert said in " ".join(cut.stderr.split()), cut.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "said", "helps"),
     [

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -33,8 +34,9 @@ func Serve(ctx context.Context, pipe io.ReadWriter, do func(ctx context.Context,
 	requests := make(chan asked)
 	group.Go(func() error {
 		defer close(requests)
+		in := bufio.NewReader(pipe)
 		for {
-			op, request, err := next(pipe)
+			op, request, err := next(in)
 			if err != nil {
 				return err
 			}
