@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cudart import compilers
-from tests.cudart.found.bugs import BY_RULE, MISSED, REAL, SEEDED
+from tests.cudart.found.bugs import BESIDE, BY_RULE, MISSED, REAL, SEEDED, table
 
 import prlx
 
@@ -61,3 +61,10 @@ def test_every_bug_has_its_line():
         others = {*BY_RULE, *MISSED} if program == "seeded" else set()
         assert set(marked) == {name for one, name in BUGS if one == program} | others
     assert (len(REAL), len(SEEDED)) == (16, 31)
+
+
+def test_the_documentation_has_what_is_found_beside_compute_sanitizer():
+    page = (Path(__file__).parents[2] / "docs" / "cuda.md").read_text()
+    assert "\n".join(table()) in page
+    assert {bug.check for bug in BUGS.values()} == set(BESIDE)
+    assert f"{len(REAL)} bugs of public issues and {len(SEEDED)} that were seeded" in page

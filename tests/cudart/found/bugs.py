@@ -82,3 +82,27 @@ MISSED = {
     "half_shuffle": Bug("bad-shuffle", 0),
 }
 """What is not found: lanes that end without another shuffle may be named in a mask, so that compilers may join returns."""
+
+BESIDE = {
+    "out-of-bounds": "memcheck",
+    "misaligned": "memcheck",
+    "null-pointer": "memcheck",
+    "use-after-free": "memcheck",
+    "shared-race": "racecheck",
+    "warp-race": "racecheck",
+    "global-race": "none: racecheck looks at shared memory",
+    "barrier-divergence": "synccheck",
+    "uninitialised-global": "initcheck",
+    "uninitialised-shared": "none: initcheck looks at global memory",
+    "uninitialised-local": "none: initcheck looks at global memory",
+    "bad-free": "memcheck, by the error that the call returns",
+    "unwaited-copy": "none is documented",
+}
+"""Which tool of Compute Sanitizer looks for what each check finds, by its documentation: nobody ran both on these bugs."""
+
+
+def table() -> list[str]:
+    """The rows of docs/cuda.md: how many of the bugs are named, and which tool looks for such."""
+    every = [bug.check for bug in (*REAL.values(), *SEEDED.values())]
+    rows = [f"| `{check}` | {every.count(check)} | {tool} |" for check, tool in BESIDE.items()]
+    return ["| check | bugs named, of as many | Compute Sanitizer |", "|---|---|---|", *rows]
