@@ -22,6 +22,7 @@ type servedRun struct {
 	Folder  string                     `json:"folder"`  // of journals, one per device: NUMBER.jsonl; the devices of the run share it
 	Options map[string]json.RawMessage `json:"options"` // of simulate_launch, instead of what a driver asks
 	Record  *recorder.Record           `json:"record"`  // how launches are recorded; its path is a folder. null: they are not
+	Only    *uint64                    `json:"only"`    // the launch that is recorded alone; null: all
 	Sources bool                       `json:"sources"` // recordings hold the .cu and .cuh files that lines of their kernel name
 	Most    int                        `json:"most"`    // launches of each kernel that are executed, the others are passed over; 0: all
 	Repeat  bool                       `json:"repeat"`  // a launch that finds what an earlier one found leaves what that one left, and is not executed
@@ -128,7 +129,7 @@ func (s *servedRun) tell(d *device.Device, request []byte, row *servedLaunch, as
 		told = append(told, ',')
 	}
 	told = strconv.AppendUint(append(append(told, s.told...), `"launch":`...), row.Launch, 10)
-	if s.Record != nil {
+	if s.Record != nil && (s.Only == nil || *s.Only == row.Launch) {
 		one := *s.Record
 		if s.Sources {
 			one.Texts = s.textsOf(d, asked.Module)

@@ -88,6 +88,16 @@ func TestRunTellsLaunchesWhatToCheckAndRecord(t *testing.T) {
 	}
 }
 
+func TestRunRecordsOneLaunchAlone(t *testing.T) {
+	only := uint64(1)
+	s := &servedRun{Folder: t.TempDir(), Record: &recorder.Record{Path: "/runs"}, Only: &only}
+	for i := range 3 {
+		if handed, _ := pass(t, s, `{"kernel": "f"}`); (handed[0].Record != nil) != (i == 1) {
+			t.Errorf("launch %d: recorded %v", i, handed[0].Record != nil)
+		}
+	}
+}
+
 func TestRunPassesOverLaunchesBeyondTheFirstOfEachKernel(t *testing.T) {
 	s := &servedRun{Folder: t.TempDir(), Most: 2}
 	executed := map[string]int{}

@@ -230,8 +230,8 @@ def _by_call(run: Callable[[], object], machine: Mapping[str, Any] | None, captu
     return side
 
 
-def by_command(words: Sequence[str], environ: Mapping[str, str], seed: int | None, capture: str = "observed") -> Side:
-    """A side that is a script of its own: it runs as under ``prlx simulate``."""
+def by_command(words: Sequence[str], environ: Mapping[str, str], seed: int | None, capture: str | None) -> Side:
+    """A side that is a script of its own, or a program, which knows no way of capture: it runs as under ``prlx simulate``."""
 
     def side(path: Path, options: Mapping[str, Any]) -> None:
         asked = {**options, **({} if seed is None else {"seed": seed})}
@@ -246,7 +246,7 @@ def by_command(words: Sequence[str], environ: Mapping[str, str], seed: int | Non
             str(_ORDER["workers"]),
         ]
         done = subprocess.run(
-            [*command, "--capture", capture, "--record", str(path), *words],
+            [*command, *(() if capture is None else ("--capture", capture)), "--record", str(path), "--", *words],
             env={**os.environ, **environ, VARIABLE: ",".join(spelled(asked))},
             capture_output=True,
             text=True,

@@ -21,7 +21,7 @@ from ._result import Card
 from ._simulated import COUNTS, PASSED_OVER, Run, save_page
 from ._simulation import Finding, Simulation, percent, share
 from ._simulator import row_of
-from ._target import Mode, Target
+from ._target import Mode, Target, asked_again, recorded_again
 from ._units import format_count, plural
 from ._verdict import Judged
 
@@ -276,6 +276,8 @@ def simulate_program(
         raise UsageError(f"launches: expected a whole number above 0, got {launches!r}")
     if rest == "repeat" and output is not None:
         raise UsageError('rest="repeat" records nothing of launches that it repeats', hint="leave one of both out")
+    if output is not None:
+        seed = recorded_again(os.environ).get("seed", seed)
     options = Options(
         seed=seed, nan=nan, races=races, global_races=global_races, warp_races=warp_races, convergence=convergence,
         counts=counts, max_findings=max_findings, max_instructions=max_instructions, workers=workers,
@@ -287,7 +289,9 @@ def simulate_program(
             stores=stores, atomics=atomics, loads=loads, barriers=barriers, events_per_warp=events_per_warp, outputs=outputs,
             sources=sources,
         )  # fmt: skip
-        target = Target(output, mode=mode, filter="", overwrite=overwrite, extras=held, directory=False)
+        asked, held = asked_again(mode, held)
+        held.pop("inputs", None)  # of programs, arrays are not kept before a launch
+        target = Target(output, mode=asked, filter="", overwrite=overwrite, extras=held, directory=False)
         if target.is_file:
             raise UsageError("a program makes a session", hint="name a directory")
     command = [os.fspath(word) for word in argv]
@@ -337,8 +341,14 @@ def _run(
         record = {**target.request, "path": str(target.path), "texts_beside": True}
         sources = bool(record.pop("sources", None))
         record["events_per_warp"] = record["events_per_warp"] or 0
-    return {"folder": str(folder), "options": checks, "record": record, "sources": sources, "most": most} | {
-        "repeat": rest == "repeat"
+    return {
+        "folder": str(folder),
+        "options": checks,
+        "record": record,
+        "only": None if target is None else target.only,
+        "sources": sources,
+        "most": most,
+        "repeat": rest == "repeat",
     }
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,6 +52,41 @@ def test_the_line_is_named_first(change, compiled, tmp_path):
     lines = SOURCE.read_text().splitlines()
     assert difference.status == "diverged"
     assert lines[named(difference) - 1].endswith(f"// change: {change}"), difference.verdict
+
+
+LOCATED = (1, 2, FAST, 8)
+"""Changes that are located in every run: others are compared by the same code, each takes eight runs of a program."""
+
+
+@pytest.mark.parametrize("change", range(1, 11) if os.environ.get("PRLX_FULL_SWEEP") else LOCATED)
+def test_the_line_is_located_by_running_both(change, compiled, tmp_path):
+    other = {FAST: ("--use_fast_math",), ORDER: ()}.get(change, (f"-DCHANGE={change}",))
+    words = [sys.executable, "-m", "prlx", "locate", "--json", "--device", "simulator", compiled(), compiled(*other)]
+    words += [f"--args-a={change}", f"--args-b={change}", *(["--seed-b", "3"] if change == ORDER else [])]
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False, cwd=tmp_path)
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["status"]) == (1, "located"), done.stderr + found["verdict"]
+    line = int(found["place"].rpartition(":")[2])
+    assert SOURCE.read_text().splitlines()[line - 1].endswith(f"// change: {change}"), found["verdict"]
+
+
+def test_where_the_source_was_is_no_difference(compiled, tmp_path):
+    """One text, compiled in two folders: the same code, and the same runs."""
+    moved = tmp_path / "elsewhere" / "deep" / SOURCE.name
+    moved.parent.mkdir(parents=True)
+    shutil.copy(SOURCE, moved)
+    programs = [compiled(), compilers.compiled("nvcc", moved, tmp_path / "moved")]
+    for name, program in zip("ab", programs, strict=True):
+        prlx.simulate_program([program, "8"], output=tmp_path / name, **RECORDED)
+    difference = prlx.diff_traces(tmp_path / "a", tmp_path / "b", values=True)
+    assert difference.status == "identical", difference.verdict
+    builds = {one.launches["module_hash"][0] if "module_hash" in one.launches else None
+              for one in (prlx.open(tmp_path / name) for name in "ab")}  # fmt: skip
+    assert len(builds) == 1
+    words = [sys.executable, "-m", "prlx", "locate", "--device", "simulator", *programs, "--args-a=8", "--args-b=8"]
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.startswith("SAME")
 
 
 def test_recordings_hold_the_text_and_the_code(compiled, tmp_path):

@@ -204,6 +204,14 @@ def test_two_runs_are_told_apart_by_line_and_lane(program, tmp_path):
         (1, "sums"),
         (2, "collatz"),
     ]
+    told = {}
+    for words in (("inspect", "a"), ("diff", "a", "b")):
+        command = [sys.executable, "-m", "prlx", "session", *words]
+        told[words[0]] = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert told["inspect"].returncode == 0
+    assert "scaled<float>" in told["inspect"].stdout
+    assert told["diff"].returncode == 1
+    assert "the first is collatz (launch 2)" in " ".join(told["diff"].stdout.split())
     both = [tmp_path / name / "0002_collatz.prlx" for name in "ab"]
     difference = prlx.diff_traces(*both)
     assert difference.status == "diverged"

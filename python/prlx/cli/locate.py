@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -35,10 +36,13 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         words = [script, *shlex.split(getattr(values, f"args_{letter}") or "")]
         environ = _environment(getattr(values, f"env_{letter}") or ())
         seed = getattr(values, f"seed_{letter}")
+        compiled = not script.endswith(".py") and os.access(script, os.X_OK)
+        if compiled and capture == "instrumented" and not on_gpu:
+            raise UsageError(f"--capture instrumented is about scripts, and {script} is a program", hint="leave it out")
         if on_gpu:
-            sides.append(by_program([sys.executable, *words], environ))
+            sides.append(by_program([*(() if compiled else (sys.executable,)), *words], environ))
         else:
-            sides.append(by_command(words, environ, seed, capture))
+            sides.append(by_command(words, environ, seed, None if compiled else capture))
         names.append(f"{shlex.join(words)} {sorted(environ.items())} {seed}")
     if names[0] == names[1]:
         ui.say("both sides are the same command: what differs is not the same from run to run")
@@ -92,9 +96,10 @@ COMMAND = Command(
         ("prlx locate train.py --args-b 'fused 1'", "one script, with other arguments"),
         ("prlx locate train.py --seed-b 7", "in another order of blocks and warps"),
         ("prlx locate train.py --env-b FUSED=1", "with another environment"),
+        ("prlx locate ./before ./after", "two CUDA programs of nvcc -cudart shared or clang"),
     ),
     positionals=(
-        Positional("SCRIPT", "a Python script that launches Triton kernels", "one"),
+        Positional("SCRIPT", "a Python script that launches Triton kernels, or a CUDA program", "one"),
         Positional("SCRIPT_B", "the other one; left out: the same", "optional"),
     ),
     options=(
