@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -301,6 +302,11 @@ def simulate_program(
         streams: dict[str, Any] = {"environ": os.environ if env is None else env, "run": told, "cwd": cwd}
         status, said = _ran(command, streams | ({} if stdout is None else {"stdout": stdout}), capture_output)
         seen = _gathered(Path(folder), shown_name(command[0]), target, leaks)
+        if status and not seen.launches:
+            for library in binary_libraries(command[0]):
+                seen.refuse(
+                    library, "a library of machine code, which the simulator does not run (headers such as CUB do)"
+                )
     if target is not None:
         target.close(partial=status != 0)
     made = () if target is None else tuple(target.path / str(row["file"]) for row in target.launches)
@@ -313,6 +319,22 @@ def shown_name(program: str) -> str:
     path = Path(program)
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_absolute() and path.is_relative_to(here) else program
+
+
+_BINARY = re.compile(
+    rb"\0(lib(?:cublas|cublasLt|cufft|cufftw|curand|cusparse|cusolver|cudnn|nccl|npp\w*|nvjpeg)\.so\.\d+)(?=\0)"
+)
+_MOST_READ = 1 << 26  # bytes of a program that are looked through for names of libraries
+
+
+def binary_libraries(program: str) -> list[str]:
+    """The libraries of NVIDIA that a program names and that come as machine code: they compute by kernels nobody can read."""
+    try:
+        with Path(shutil.which(program) or program).open("rb") as file:
+            text = file.read(_MOST_READ)
+    except OSError:
+        return []
+    return sorted({name.decode() for name in _BINARY.findall(text)})
 
 
 def _ran(

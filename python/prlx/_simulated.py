@@ -86,6 +86,11 @@ class Run:
         self._refused: dict[tuple[str, str], int] = {}
         self._open: dict[tuple[str, str], None] = {}  # what launches missed, and why
 
+    @property
+    def launches(self) -> int:
+        """How many launches were added."""
+        return self._launches
+
     def add(self, simulation: Simulation, *, repeated: bool = False) -> None:
         """Count a launch; what one that was ``repeated`` would have done is what the document says."""
         document = simulation.document

@@ -302,6 +302,31 @@ def test_what_cannot_run_is_refused_with_what_helps(words, said, helps, tmp_path
     assert helps in done.stderr
 
 
+def test_a_library_of_machine_code_is_refused_by_name(tmp_path):
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    library = tmp_path / "libcublas.so.13"
+    (tmp_path / "blas.c").write_text("int cublasCreate_v2(void *h) { return 0; }")
+    (tmp_path / "program.c").write_text("int cublasCreate_v2(void *h); int main(void) { return cublasCreate_v2(0); }")
+    link = ["cc", "-shared", "-fPIC", f"-Wl,-soname,{library.name}", "-o", library, tmp_path / "blas.c"]
+    subprocess.run(link, check=True)
+    subprocess.run(["cc", "-o", tmp_path / "a.out", tmp_path / "program.c", library], check=True)
+    library.unlink()  # as on a machine without CUDA
+    done = simulate("--", tmp_path / "a.out", cwd=tmp_path)
+    assert done.returncode == 127
+    assert "refused  libcublas.so.13" in done.stderr
+    assert "a library of machine code, which the simulator does not run" in " ".join(done.stderr.split())
+
+
+@pytest.mark.skipif(not os.environ.get("PRLX_FULL_SWEEP"), reason="PRLX_FULL_SWEEP: a minute of compiling headers")
+def test_thrust_and_cub_run(program, tmp_path):
+    done = simulate("--", program("nvcc", "headers", "-w"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(": same\n") == 9, done.stdout
+    assert "OTHER" not in done.stdout
+    assert "no finding" in done.stderr
+
+
 def test_a_program_for_the_runtime_of_cuda_12_runs(tmp_path):
     if shutil.which("cc") is None:
         pytest.skip("no C compiler")
