@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cudart import compilers, tutorial
+from tests.cudart import compilers, support, tutorial
 
 import prlx
 from prlx._program import DRIVER
@@ -355,6 +355,13 @@ def test_symbols_carry_the_version_that_programs_ask_for(major):
     symbols = [line.split()[7] for line in lines if " FUNC " in line and " UND " not in line]
     assert len(symbols) > 400
     assert all(name.endswith(f"@@libcudart.so.{major}") for name in symbols)
+
+
+def test_the_documentation_says_what_the_runtime_has():
+    if shutil.which("readelf") is None:
+        pytest.skip("no readelf (binutils)")
+    assert set(support.refused()) <= support.exported()
+    assert "\n".join(support.table()) in tutorial.PAGE.read_text()
 
 
 def test_the_tutorial_shows_what_is_printed(tmp_path):
