@@ -76,6 +76,7 @@ NVCC := nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-runtime==13.5
 	nvidia-cuda-profiler-api==13.4.92
 CLANG := clang-22 libclang-common-22-dev libclang-cpp22 libllvm22 llvm-22-linker-tools libclang1-22
 build/nvcc/.ready: | $(VENV)/.ready
+	@echo "NVIDIA's compiler from PyPI: 130 MB are fetched, 490 MB stay" >&2
 	@rm -rf build/nvcc
 	$(PY) -m pip install --quiet --no-deps --target build/nvcc $(NVCC) && ln -sf libcudart.so.13 build/nvcc/nvidia/cu13/lib/libcudart.so || echo "no nvcc for this machine: tests of CUDA programs are skipped" >&2
 	@mkdir -p build/nvcc
@@ -83,12 +84,14 @@ build/nvcc/.ready: | $(VENV)/.ready
 
 # The same compiler as a library, for CUDA C in a string (58 MB, 142 unpacked).
 build/nvrtc/.ready: | $(VENV)/.ready
+	@echo "NVIDIA's compiler of strings from PyPI: 58 MB are fetched, 142 MB stay" >&2
 	@rm -rf build/nvrtc
 	$(PY) -m pip install --quiet --no-deps --target build/nvrtc nvidia-cuda-nvrtc==13.5.37 || echo "no NVRTC for this machine: its tests are skipped" >&2
 	@mkdir -p build/nvrtc
 	touch $@
 
 build/clang/.ready: build/nvcc/.ready
+	@echo "clang from the system's packages: 50 MB are fetched, 260 MB stay" >&2
 	@rm -rf build/clang
 	@mkdir -p build/clang/debs build/clang/root build/clang/extra
 	@(cd build/clang/debs && apt-get download -qq $(CLANG) && for one in *.deb; do dpkg -x $$one ..; done) || echo "no clang 22 for this machine: tests of its programs are skipped" >&2
@@ -159,11 +162,12 @@ test-install: ## wheel and sdist on the newest CPython of 3.10 to 3.13 found, fr
 	tests/install/check_wheels.sh --quick
 
 .PHONY: corpus
-corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/torch-$(TORCH_BEFORE)/.ready build/consumers/jobs ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons, LLVM IR of five Tritons for nine GPUs rewritten and assembled, torch.compile, Triton's own tests where PRLX_TRITON_TESTS has them, kernels of packages where PRLX_PACKAGES says where to keep them, both over the CUDA driver of the simulator too, numba-cuda's tests where PRLX_NUMBA_CUDA has them, a million random programs; collectives of 200 synthetic jobs; jobs of JAX and PyTorch whose clocks are wrong; ten million NCCL events, a thousand kills
+corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/torch-$(TORCH_BEFORE)/.ready build/consumers/jobs build/clang/.ready build/nvrtc/.ready ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons, LLVM IR of five Tritons for nine GPUs rewritten and assembled, torch.compile, Triton's own tests where PRLX_TRITON_TESTS has them, kernels of packages where PRLX_PACKAGES says where to keep them, both over the CUDA driver of the simulator too, numba-cuda's tests where PRLX_NUMBA_CUDA has them, CUDA programs of the folders that PRLX_CUDA_PROGRAMS names, a million random programs; collectives of 200 synthetic jobs; jobs of JAX and PyTorch whose clocks are wrong; ten million NCCL events, a thousand kills
 	$(PY) -m prlx inspect $${PRLX_TEST_DATA:-../shared/data}
 	test -z "$${PRLX_PACKAGES:-}" || $(PY) tests/simulator/packages/install.py "$$PRLX_PACKAGES"
 	PRLX_TRITON_ALL=1 PRLX_TRITON_EDITS=25 PRLX_OUTPUT_SEEDS=5 $(PY) -m pytest -q tests/simulator
 	PRLX_FULL_SWEEP=1 EACH=1250 $(PY) -m pytest -q -s tests/driver
+	PRLX_FULL_SWEEP=1 $(PY) -m pytest -q -s tests/cudart
 	$(PY) tests/bugs/measure_locate.py --equal 20
 	PRLX_TRITON_ALL=1 $(PY) -m pytest -q -s tests/upstream
 	PRLX_TRITON_ALL=1 $(PY) -m pytest -q -s tests/llir

@@ -1,9 +1,10 @@
-"""Programs of PolyBench-GPU and Rodinia on the simulator: ``python tests/cudart/others.py FOLDER OUT.json [NAME...]``.
+"""Programs of other people on the simulator: ``python tests/cudart/others.py FOLDER OUT.json [NAME...]``.
 
-FOLDER is a checkout of one of the two (sgrauerg/polybenchGpu, yuhc/gpu-rodinia). Their sources are not changed. Functions and
-properties that CUDA 13 has no more are named otherwise by the compiler's ``-D``;
-problems are small, by the programs' own macros and arguments;
-inputs that Rodinia brings in an archive apart are made here, from numbers that a seed draws.
+FOLDER is a checkout of one of the three: PolyBench (sgrauerg/polybenchGpu), Rodinia (yuhc/gpu-rodinia), and the programs of the
+book "Professional CUDA C Programming" (deeperlearning/professional-cuda-c-programming). Their sources are not changed.
+Functions and properties that CUDA 13 has no more are named otherwise by the compiler's ``-D``; problems are small, by the
+programs' own macros and arguments; inputs that Rodinia brings in an archive apart are made here, from numbers that a seed
+draws.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,11 +28,12 @@ GONE = (
     "-DcudaThreadSynchronize=cudaDeviceSynchronize",
     "-DcudaThreadExit=cudaDeviceReset",
     "-DclockRate=warpSize",  # which are printed
+    "-DmemoryClockRate=warpSize",
     "-DdeviceOverlap=asyncEngineCount",
     "-DcomputeMode=computePreemptionSupported",
 )
 NO_INPUT = re.compile(
-    r"cannot access|not opened|incorrect number of arguments|specify data file|could not be opened|can't open",
+    r"cannot access|usage: |not opened|incorrect number of arguments|specify data file|could not be opened|can't open",
     re.IGNORECASE,
 )
 
@@ -192,10 +194,20 @@ RODINIA = {
 }  # fmt: skip
 
 
+NO_LAUNCH = re.compile(r"<<<grid 0 |, \(1024,2\)>>>")  # an empty grid, a block of 2,048 threads: CUDA refuses both
+LARGE = re.compile(r"int nx = 1 << 14;|freeMem \* 0\.9")  # arrays of a GB each, or all that the device has
+
+
 def programs(root: Path) -> dict[str, tuple[Path, Program]]:
     """The programs of a checkout, each with its folder."""
     if (root / "CUDA" / "GEMM").is_dir():
         return {f"polybench/{name}": (root / "CUDA" / name, one) for name, one in POLYBENCH.items()}
+    if (root / "examples" / "chapter02").is_dir():
+        sources = sorted((*root.glob("examples/chapter*/*.cu"), *root.glob("solutions/chapter*/*.cu")))
+        return {
+            f"textbook/{one.relative_to(root).with_suffix('')}": (one.parent, Program(one.name, "-I../common"))
+            for one in sources
+        }
     folders = {name: root / "cuda" / name for name in RODINIA}
     return {
         f"rodinia/{name}": (folder if folder.is_dir() else folder.parent, RODINIA[name])
@@ -220,8 +232,29 @@ def compiled(folder: Path, program: Program, out: Path) -> str:
     return "" if done.returncode == 0 else (said[0] if said else "it does not say why")[:200]
 
 
+def judged(result: Mapping[str, object], program: Program) -> object:
+    """What came of a program, by what it said and by what was found in it."""
+    found, why, came = " ".join(map(str, result.get("findings", ()))), str(result["why"]), result["came"]
+    wrong = came in ("wrong", "failed")
+    if came != "long" and "P2P" in program.sources:
+        return "devices"
+    if NO_INPUT.search(why):
+        return "no input"
+    if wrong and NO_LAUNCH.search(why):
+        return "no launch"
+    if wrong and "race" in found:
+        return "raced"
+    if "out-of-bounds" in found or "null-pointer" in found:
+        return "bounds"
+    if came == "failed" and not program.arguments:
+        return "no input"
+    return "passed" if came == "ended" and program.passed and re.search(program.passed, why) else came
+
+
 def tried(folder: Path, program: Program, build: Path) -> dict[str, object]:
     """Compile and run a program."""
+    if LARGE.search((folder / program.sources.split()[0]).read_text(errors="replace")):
+        return {"came": "large", "why": "arrays of 1 GB, or as large as the device"}
     binary = build / "program"
     if why := compiled(folder, program, binary):
         return {"came": "not compiled", "why": why}
@@ -230,13 +263,8 @@ def tried(folder: Path, program: Program, build: Path) -> dict[str, object]:
     if program.inputs is not None:
         program.inputs(here)
     result = ran(binary, here, arguments=program.arguments.split())
-    if NO_INPUT.search(str(result["why"])) or (result["came"] == "failed" and not program.arguments):
-        result["came"] = "no input"
-    elif result["came"] == "ended" and program.passed and re.search(program.passed, str(result["why"])):
-        result["came"] = "passed"
-    elif any(str(one).startswith("out-of-bounds") for one in result.get("findings", ())):
-        result["came"] = "bounds"
-    elif result["came"] == "wrong":
+    result["came"] = judged(result, program)
+    if result["came"] == "wrong":
         again = ran(binary, here, "--global-races", arguments=program.arguments.split())
         if any(str(one).startswith("global-race") for one in again.get("findings", ())):
             result["came"] = "raced"
@@ -246,21 +274,29 @@ def tried(folder: Path, program: Program, build: Path) -> dict[str, object]:
 CAME = {
     "passed": "agree with their own check",
     "ended": "end with exit code 0 and check nothing",
-    "raced": "differ from their own check by a race of their own, which `--global-races` names",
-    "bounds": "access memory beyond their arrays, which is named by line",
+    "raced": "differ from their own check by a race of their own, which is named by line",
+    "bounds": "access memory beyond their arrays or by a null pointer, which is named by line",
+    "no launch": "launch an empty grid or a block of 2,048 threads, which CUDA refuses, and their check says so",
     "wrong": "are wrong by their own check",
+    "long": "take more than 60 s of processor time",
+    "large": "have arrays of 1 GB each, or as large as the device, and are not tried",
+    "devices": "are for two devices",
     "no input": "look for a file that is not in their repository",
     "not compiled": "do not compile with nvcc 13: texture references, a header, or a function that nobody declares",
 }
 
 
-def table(came: dict[str, dict[str, str]]) -> list[str]:
+RUN = ("passed", "ended", "raced", "bounds", "no launch")
+"""What comes of programs that run; what they do wrong themselves is named."""
+
+
+def table(programs: dict[str, dict[str, dict[str, object]]]) -> list[str]:
     """The rows of docs/cuda.md: how many programs of each source came to what."""
-    counts = {source: Counter(rows.values()) for source, rows in came.items()}
+    counts = {source: Counter(one["came"] for one in rows.values()) for source, rows in programs.items()}
     return [
-        f"| {' | '.join(came)} | what came of them |",
-        f"|{'---|' * (len(came) + 1)}",
-        *(f"| {' | '.join(str(counts[one][kind]) for one in came)} | {said} |" for kind, said in CAME.items()),
+        f"| {' | '.join(programs)} | what came of them |",
+        f"|{'---|' * (len(programs) + 1)}",
+        *(f"| {' | '.join(str(counts[one][kind]) for one in programs)} | {said} |" for kind, said in CAME.items()),
     ]
 
 
@@ -274,7 +310,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as build:
             results[name] = tried(folder, program, Path(build))
         print(name, {key: str(value)[-200:] for key, value in results[name].items()}, flush=True)
-        out.write_text(json.dumps(results, indent=1))
+        out.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":
