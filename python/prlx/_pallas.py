@@ -56,7 +56,7 @@ def simulate(
     Parameters
     ----------
     function
-        What is called. It may use ``jit``, ``vmap``, ``grad``, ``scan``, ``cond`` and ``while_loop`` around its kernels.
+        What is called. Its kernels may stand in functions that are compiled, mapped, differentiated or looped over.
     *args
         Its arguments: arrays, and trees of them. Others are bound to it before, with ``functools.partial``.
     output
