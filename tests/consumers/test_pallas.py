@@ -25,27 +25,28 @@ FAULTS = (
 AROUND = ("scan", "while_loop", "cond", "jit", "vmap", "checkpoint")
 
 
-@pytest.fixture(scope="module")
-def cases(tmp_path_factory: pytest.TempPathFactory):
-    """The rows of a kind of cases, by name."""
+def with_jax(program: Path, *given: object) -> str:
+    """What a program prints in the Python that has JAX."""
     if not environments.JOBS.ready:
         pytest.skip("JAX for this Python is not installed")
     if not TRITON.is_dir():
         pytest.skip("Triton 3.9.0 is not installed")
+    search = os.pathsep.join([str(ROOT / "python"), str(TRITON)])
+    variables = {**os.environ, "PYTHONPATH": search, "TRITON_DEFAULT_FP_FUSION": "1", "JAX_PLATFORMS": "cpu"}
+    command = [environments.JOBS.python, "-W", "ignore", program, *map(str, given)]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False, timeout=900)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory):
+    """The rows of a kind of cases, by name."""
 
     @cache
     def run(kind: str) -> dict[str, dict]:
-        command = [
-            environments.JOBS.python,
-            Path(__file__).with_name("pallas_cases.py"),
-            kind,
-            tmp_path_factory.mktemp(kind),
-        ]
-        search = os.pathsep.join([str(ROOT / "python"), str(TRITON)])
-        variables = {**os.environ, "PYTHONPATH": search, "TRITON_DEFAULT_FP_FUSION": "1", "JAX_PLATFORMS": "cpu"}
-        done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False, timeout=900)
-        assert done.returncode == 0, done.stderr[-4000:]
-        return {row["name"]: row for row in json.loads(done.stdout)}
+        printed = with_jax(Path(__file__).with_name("pallas_cases.py"), kind, tmp_path_factory.mktemp(kind))
+        return {row["name"]: row for row in json.loads(printed)}
 
     return run
 
@@ -103,3 +104,14 @@ def test_a_function_without_a_kernel_is_inconclusive(cases) -> None:
 def test_launches_are_recorded(cases) -> None:
     row = cases("programs")["recorded"]
     assert row["launches"] == row["recordings"] == 6
+
+
+def test_what_the_page_shows_is_what_the_example_prints() -> None:
+    program = ROOT / "examples" / "pallas" / "scaled.py"
+    printed = (with_jax(program) + with_jax(program, 1)).splitlines()
+    page = (ROOT / "docs" / "pallas.md").read_text(encoding="utf-8")
+    shown = [line.removeprefix("# ") for line in page.splitlines() if line.startswith(("# <", "# scaled.py"))]
+    assert len(shown) == 3
+    assert set(shown) <= set(printed)
+    text = program.read_text(encoding="utf-8")
+    assert page.split("```py\n")[1].partition("```")[0] in text
