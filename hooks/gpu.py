@@ -25,7 +25,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from .._contents import NotMadeError
+from .._errors import PrlxError
 from . import inductor_settings
 from .instrument import TABLE, Rewriter
 from .parameters import Signature
@@ -131,7 +131,7 @@ class Kernel:
 
         Raises
         ------
-        NotMadeError
+        PrlxError
             Triton could not.
         """
         cache = importlib.import_module("triton.runtime.cache")
@@ -148,7 +148,7 @@ class Kernel:
             kept.put(text, f"{name}.llir", binary=False)
             kept.put(image, f"{name}.hsaco")
         except Exception as error:
-            raise NotMadeError(f"Triton makes no machine code of the kernel of digests: {error}") from error
+            raise PrlxError(f"Triton makes no machine code of the kernel of digests: {error}") from error
         return image
 
     def parameters(self, args: Sequence[Any]) -> list[Parameter]:

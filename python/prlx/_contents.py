@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._cuda import Cuda, DriverError
+from ._cuda import Cuda
+from ._errors import PrlxError
 
 if TYPE_CHECKING:
     from .hooks.gpu import Kernel
@@ -25,10 +26,6 @@ _THREADS = 256
 _MOST_BLOCKS = 512  # of a row; each goes on where the others end
 _INTEGERS = ("*i64", "*u64")  # what addresses may be among
 _ROW = struct.Struct("<8Q")
-
-
-class NotMadeError(Exception):
-    """Triton made no code object of the kernel of digests."""
 
 
 class Rows:
@@ -95,7 +92,7 @@ class Digester:
         if context not in self._functions and context not in self._refused:
             try:
                 self._functions[context] = self._loaded(kernel)
-            except (DriverError, NotMadeError) as error:
+            except PrlxError as error:  # of the driver, or of Triton
                 self._refused[context] = str(error.args[0]).partition("\n")[0]
         return self._refused.get(context, "")
 

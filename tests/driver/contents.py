@@ -60,6 +60,13 @@ def gather(x, index, out, n, BLOCK: tl.constexpr):
     tl.atomic_add(out, tl.sum(tl.load(x + tl.load(index + at, mask=at < n, other=0), mask=at < n, other=0)))
 
 
+@triton.jit
+def doubled(table, count):
+    for i in range(count):
+        at = tl.load(table + i).to(tl.pointer_type(tl.int32))
+        tl.store(at + tl.arange(0, 8), tl.load(at + tl.arange(0, 8)) * 2)
+
+
 def ints(count, value=0, dtype=np.int32):
     return OnDevice(np.full(count, value, dtype))
 
@@ -85,6 +92,15 @@ def added(folder):
         gather[(1,)](x, at, out, 8, BLOCK=8)
         gather[(1,)](x, spare, out, 0, BLOCK=8)
     print(json.dumps(int(out.numpy()[0])))
+
+
+def pointers(folder):
+    """A kernel reads and writes memory whose addresses are in an array: no argument has it."""
+    behind = ints(8, VALUE), ints(8, 3)
+    table = OnDevice(np.array([one.data_ptr() for one in behind], np.int64))
+    with prlx.enable(device="gpu", output=folder):
+        doubled[(1,)](table, 2)
+    print(json.dumps([one.numpy().tolist()[0] for one in behind]))
 
 
 def off(folder):
