@@ -16,13 +16,11 @@ A launch without an arena passes a null pointer, and the kernel records nothing.
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .._errors import PrlxError
@@ -134,6 +132,9 @@ class Kernel:
         PrlxError
             Triton could not.
         """
+        import hashlib
+        from pathlib import Path
+
         cache = importlib.import_module("triton.runtime.cache")
         made = importlib.import_module("triton.backends").backends[AMD.backend].compiler(self._target)
         said = f"{text}{made.hash()}{importlib.import_module('triton').__version__}"
