@@ -9,7 +9,8 @@ from its call to its return, 10,000 times in bursts of 100; the median counts, l
 records. Between bursts, outside of what is timed, everything that was recorded is written, so there are arenas for a
 burst. Likewise of launches that are a millisecond apart, when all that a launch needs has left the caches: a tenth as
 many. Part of that any launch pays: what was recorded before it is written on the same processors, and takes the caches.
-So launches of a kernel that is left out are timed there, too, each behind one that is recorded. Also: how long a launch
+So launches of a kernel that is left out are timed there, too, each behind one that is recorded. Launches behind a
+loop that touches nothing, or a sleep, while nothing is written, tell apart what of it is caches. Also: how long a launch
 takes in all, recorded and written, one after another; and importing the hooks.
 """
 
@@ -31,6 +32,8 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 ASKED_US = {"recorded, no digests of memory": 20.0, "recorded": 40.0, "left out by a filter": 2.0}
 ASKED_IMPORT_MS = 30.0
 _BURST = 100
+# What the thread does before each launch, and for how long: nothing is written meanwhile
+_BETWEEN = {"20 us of a loop": 20e-6, "1 ms of a loop": 1e-3, "1 ms asleep": 1e-3}
 
 _NULL = """
 int cuLaunchKernel(void) { return 0; }
@@ -132,9 +135,26 @@ def launches(count: int) -> dict[str, float]:
 
         return median(record, n=count // 10, burst=1, kernel=plus)
 
+    def spaced(settle: Any = None) -> dict[str, float]:
+        """By what the thread does between launches. What was recorded is written after each burst, never between."""
+        found: dict[str, list[float]] = {name: [] for name in _BETWEEN}
+        for name in [name for _ in range(max(count // 1000, 1)) for name in _BETWEEN]:
+            for _ in range(_BURST):
+                end, begin = time.perf_counter() + _BETWEEN[name], time.perf_counter()
+                if name.endswith("asleep"):
+                    time.sleep(_BETWEEN[name])
+                while begin < end:
+                    begin = time.perf_counter()
+                add[(4,)](x, y, out, 4096, BLOCK=1024)
+                found[name].append(time.perf_counter() - begin)
+            if settle is not None:
+                settle()
+        return {name: statistics.median(times) for name, times in found.items()}
+
     median(n=100)
     median(n=100, kernel=plus)
     said = {"clean": median(), "clean, apart": apart()}
+    said |= {f"clean, {name}": took for name, took in spaced().items()}
     for name, told in (
         ("recorded, no digests of memory", {"contents_after": False, "filter": "add"}),
         ("recorded", {"filter": "add"}),
@@ -154,9 +174,11 @@ def launches(count: int) -> dict[str, float]:
                 settle()
                 said[f"{name}, in all"] = (time.perf_counter() - begin) / 100
                 said[f"{name}, apart"] = apart(settle)
+                said |= {f"{name}, {how}": took for how, took in spaced(settle).items()}
                 median(settle, n=100, kernel=plus)
                 said[f"{name}, behind"] = behind(settle)
-                expected = 0 if told["filter"] == "nothing" else count + 2 * (count // 10) + 200
+                expected = count + 2 * (count // 10) + 200 + len(_BETWEEN) * max(count // 1000, 1) * _BURST
+                expected = 0 if told["filter"] == "nothing" else expected
                 assert (recording.recorded, recording.losses) == (expected, {}), recording.losses
     return said
 
@@ -193,6 +215,10 @@ def import_ms(times: int) -> float:
     return 1e3 * statistics.median(float(run.stdout) for run in runs)
 
 
+def _pair(how: str, clean: float, recorded: float) -> str:
+    return f"behind {how} {clean:.1f} us clean, {recorded:.1f} us"
+
+
 def main() -> int:
     """Print the table; 1 where something costs more than was asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -223,6 +249,8 @@ def main() -> int:
             f"{name}: {took:.1f} us more (asked: {asked:.0f}), {later:.1f} apart, where a launch that is left out takes"
             f" {left_out:.1f} more; {1e6 * now[f'{name}, in all']:.0f} us in all"
         )
+        parts = ((how, (1e6 * now[f"{who}, {how}"] for who in ("clean", name))) for how in _BETWEEN)
+        print("    whole launches, nothing written between: " + "; ".join(_pair(how, *two) for how, two in parts))
         if name in before:
             took, later = (1e6 * (before[name + of] - before["clean" + of]) for of in ("", ", apart"))
             print(f"    before: {took:.1f} us more, {later:.1f} apart")

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from .._errors import PrlxError
 from . import inductor_settings
 from .instrument import TABLE, Rewriter
 from .parameters import Signature
@@ -121,6 +122,35 @@ class Kernel:
         self.block = (metadata.num_warps * self.lanes, 1, 1)
         self.cluster = prod(getattr(metadata, "cluster_dims", None) or (getattr(metadata, "num_ctas", 1),))
         self._signature = Signature(source, metadata, _of_tma, find)
+        self._target = metadata.target
+
+    def code_object(self, text: str, name: str) -> bytes:
+        """A kernel that is given as LLVM IR, for the GPU of AMD that this one is for; Triton's cache keeps it.
+
+        Raises
+        ------
+        PrlxError
+            Triton could not.
+        """
+        import hashlib
+        from pathlib import Path
+
+        cache = importlib.import_module("triton.runtime.cache")
+        made = importlib.import_module("triton.backends").backends[AMD.backend].compiler(self._target)
+        said = f"{text}{made.hash()}{importlib.import_module('triton').__version__}"
+        kept = cache.get_cache_manager(hashlib.sha256(said.encode()).hexdigest())
+        try:
+            found = kept.get_file(f"{name}.hsaco")
+            if found is not None:
+                return Path(found).read_bytes()
+            importlib.import_module("triton._C.libtriton").llvm.init_targets()
+            options = made.parse_options({})
+            image: bytes = made.make_hsaco(made.make_amdgcn(text, {}, options), {}, options)
+            kept.put(text, f"{name}.llir", binary=False)
+            kept.put(image, f"{name}.hsaco")
+        except Exception as error:
+            raise PrlxError(f"Triton makes no machine code of the kernel of digests: {error}") from error
+        return image
 
     def parameters(self, args: Sequence[Any]) -> list[Parameter]:
         """What the arguments of a launch become, without what Triton adds."""

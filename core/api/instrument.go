@@ -65,12 +65,13 @@ type recorderDocument struct {
 // contentsKernelDocument never leaves the boundary.
 type contentsKernelDocument struct {
 	Code string `json:"code"` // PTX
+	AMD  string `json:"amd"`  // LLVM IR
 	Name string `json:"name"`
 }
 
 // contentsKernel is the kernel that makes digests of what the memory behind arguments holds.
 func contentsKernel(_ *job.Job, _ *requestLimits) (*contentsKernelDocument, error) {
-	return &contentsKernelDocument{device.Contents(), "prlx_contents"}, nil
+	return &contentsKernelDocument{device.Contents(), device.ContentsAMD(), "prlx_contents"}, nil
 }
 
 // recorderDigest names the recorder that instrument inserts and the table that goes with it: what was compiled with another is not the same.

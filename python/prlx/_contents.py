@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._cuda import Cuda, DriverError
+from ._cuda import Cuda
+from ._errors import PrlxError
 
 if TYPE_CHECKING:
+    from .hooks.gpu import Kernel
     from .hooks.launch import Parameter
 
 ROW = 64
@@ -82,21 +84,23 @@ class Digester:
         self._functions: dict[int, tuple[int, int]] = {}  # module and function
         self._refused: dict[int, str] = {}
 
-    def why_not(self, context: int) -> str:
-        """Why there are no digests in a context, which is that of this thread; "" where there are."""
-        if not self._cuda.runs_ptx:
-            return "prlx has no kernel of digests for GPUs of AMD"
+    def why_not(self, context: int, kernel: Kernel) -> str:
+        """Why there are no digests in a context, which is that of this thread; "" where there are.
+
+        ``kernel`` is one that is launched there: its GPU is that of the context.
+        """
         if context not in self._functions and context not in self._refused:
             try:
-                self._functions[context] = self._loaded()
-            except DriverError as error:
+                self._functions[context] = self._loaded(kernel)
+            except PrlxError as error:  # of the driver, or of Triton
                 self._refused[context] = str(error.args[0]).partition("\n")[0]
         return self._refused.get(context, "")
 
-    def _loaded(self) -> tuple[int, int]:
+    def _loaded(self, of: Kernel) -> tuple[int, int]:
         kernel = _core.call("contents_kernel", {})
+        image = kernel["code"].encode() if self._cuda.runs_ptx else of.code_object(kernel["amd"], kernel["name"])
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
-        self._cuda.call("cuModuleLoadData", ctypes.byref(module), kernel["code"].encode() + b"\0")
+        self._cuda.call("cuModuleLoadData", ctypes.byref(module), image + b"\0")
         self._cuda.call("cuModuleGetFunction", ctypes.byref(function), module, kernel["name"].encode())
         return module.value or 0, function.value or 0
 

@@ -291,7 +291,7 @@ class Gpu:
             asked["texts"] = kernel.texts()
         request = {**launch_request(kernel, grid, parameters), "record": asked}
         with self._lock:
-            rows, not_held = self._rows(parameters, context)
+            rows, not_held = self._rows(kernel, parameters, context)
             header = self._header(request, rows)
             while len(self._prepared) >= _MOST_HEADERS:
                 self._prepared.pop(next(iter(self._prepared)))
@@ -310,12 +310,12 @@ class Gpu:
             said = getattr(value, "shape", None), getattr(value, "strides", None), getattr(value, "nbytes", None)
             return (address, self.cuda.range_of(address), *map(str, said))
 
-    def _rows(self, parameters: Sequence[Parameter], context: int) -> tuple[Rows | None, str]:
+    def _rows(self, kernel: Kernel, parameters: Sequence[Parameter], context: int) -> tuple[Rows | None, str]:
         """The memory of which there are digests, or why there are none."""
         rows = Rows(parameters) if self._contents else None
         if rows is None or rows.count == 0:
             return None, ""
-        why = self.digester.why_not(context)
+        why = self.digester.why_not(context, kernel)
         return (None, f"what memory holds is not known: {why}") if why else (rows, "")
 
     def _header(self, request: Mapping[str, Any], rows: Rows | None) -> Header:

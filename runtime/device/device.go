@@ -1,5 +1,5 @@
 // Package device holds the recorder that runs inside of kernels, as LLVM IR text: a part for each kind of GPU, and one that they share; and a
-// kernel of its own, as PTX.
+// kernel of its own, as PTX and as LLVM IR.
 // core/recording/llir appends it to modules; what it writes is core/recording/observe/arena's to read.
 package device
 
@@ -33,6 +33,12 @@ var contents string
 
 // Contents is a kernel, prlx_contents, that makes digests of what memory of an NVIDIA GPU holds.
 func Contents() string { return contents }
+
+//go:embed contents.ll
+var contentsAMD string
+
+// ContentsAMD is the same kernel for AMD GPUs, as LLVM IR.
+func ContentsAMD() string { return contentsAMD }
 
 // NVPTX is the recorder for NVIDIA GPUs.
 func NVPTX() string {

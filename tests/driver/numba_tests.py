@@ -1,7 +1,8 @@
 """numba-cuda's own tests over the CUDA driver of the simulator: a sample that a seed draws.
 
-``numba_tests.py FOLDER --journal FILE``, where FOLDER is what ``pip install --target FOLDER "numba-cuda[cu13]" filecheck cffi``
-filled, with a numpy that this numba-cuda can be imported with. The tests are those that the package brings. Ended, it goes on.
+``numba_tests.py FOLDER --journal FILE [--seed N]``, where FOLDER is what ``pip install --target FOLDER "numba-cuda[cu13]"
+filecheck cffi`` filled, with a numpy that this numba-cuda can be imported with. The tests are those that the package brings.
+Ended, it goes on.
 It prints how many passed, were skipped and failed, and of what.
 
 As a plug-in of pytest this module draws the sample and writes the journal: a line before each test, so that one that ends the
@@ -26,7 +27,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-SEED = 20261128
+SEED = 20261128  # of the first draw; --seed is another
 SAMPLE = 200
 WHERE = (
     "core",
@@ -53,16 +54,20 @@ def rows_of(journal: Path) -> dict[str, dict]:
     return {row["test"]: row for row in rows}
 
 
-def drawn(tests: list[str]) -> list[str]:
-    """The sample, whatever order the tests are collected in."""
-    return random.Random(SEED).sample(sorted(tests), min(SAMPLE, len(tests)))
+def drawn(tests: list[str], seed: int = SEED) -> list[str]:
+    """The sample, whatever order the tests are collected in. Another seed draws among those that the first one left."""
+    first = random.Random(SEED).sample(sorted(tests), min(SAMPLE, len(tests)))
+    if seed == SEED:
+        return first
+    left = sorted(set(tests) - set(first))
+    return random.Random(seed).sample(left, min(SAMPLE, len(left)))
 
 
 class Judge:
     """The plug-in."""
 
-    def __init__(self, journal: Path, seconds: int) -> None:
-        self._journal, self._seconds, self._outcome = journal, seconds, None
+    def __init__(self, journal: Path, seconds: int, seed: int) -> None:
+        self._journal, self._seconds, self._seed, self._outcome = journal, seconds, seed, None
 
     def _note(self, **row: object) -> None:
         with self._journal.open("a") as file:
@@ -70,7 +75,7 @@ class Judge:
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """The sample, less what the journal has."""
-        chosen = set(drawn([item.nodeid for item in items])) - set(rows_of(self._journal))
+        chosen = set(drawn([item.nodeid for item in items], self._seed)) - set(rows_of(self._journal))
         items[:] = [item for item in items if item.nodeid in chosen]
 
     @pytest.hookimpl(hookwrapper=True)
@@ -117,7 +122,7 @@ def plugged() -> None:
         *(str(tests / name) for name in WHERE),
     ]
 
-    sys.exit(pytest.main(words, plugins=[Judge(Path(told["journal"]), told["seconds"]), Dump()]))
+    sys.exit(pytest.main(words, plugins=[Judge(Path(told["journal"]), told["seconds"], told["seed"]), Dump()]))
 
 
 class Dump:
@@ -156,9 +161,15 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--journal", type=Path, required=True)
     parser.add_argument("--seconds", type=int, default=120)
+    parser.add_argument("--seed", type=int, default=SEED, help="another one draws tests that the first draw left")
     given = parser.parse_args()
     folder = given.folder.resolve()
-    told = {"folder": str(folder), "journal": str(given.journal.resolve()), "seconds": given.seconds}
+    told = {
+        "folder": str(folder),
+        "journal": str(given.journal.resolve()),
+        "seconds": given.seconds,
+        "seed": given.seed,
+    }
     libraries = folder / "nvidia/cu13/lib"
     environ = {**os.environ, "PRLX_NUMBA": json.dumps(told), "LD_LIBRARY_PATH": str(libraries)}
     environ["NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS"] = str(folder / "nvidia/cu13/include/cccl")

@@ -203,6 +203,20 @@ def forked(folder):
     say(recording)
 
 
+def workers(folder):
+    """Workers that prepare batches, forked and spawned, as a data loader has them; nothing of theirs is launched."""
+    import multiprocessing
+
+    out, sums = ints(*[0] * 64), []
+    with prlx.enable(device="gpu", output=folder) as recording:
+        for how in ("fork", "spawn"):
+            with multiprocessing.get_context(how).Pool(2) as pool:
+                for batch in pool.map(sum, [range(k) for k in (3, 5, 9)]):
+                    add[(1,)](ints(*range(64)), ints(*[batch] * 64), out, 64, BLOCK=64)
+                    sums.append(out.numpy().tolist()[0])
+    say(recording, sums=sums)
+
+
 def graphs(folder):
     """Launches are captured in a graph, while what was launched before is brought home, and the graph is launched."""
     from triton.runtime import driver

@@ -56,6 +56,19 @@ def test_equal_launches_are_the_same_by_what_memory_held(tmp_path):
     assert prlx.diff_traces(a[1], b[1]).status == "identical"
 
 
+def test_memory_behind_a_table_of_pointers_is_in_no_sum_and_no_digest(tmp_path):
+    """What a kernel stored there was not compared, and nobody says that it is the same."""
+    (one, [a]), (five, [b]) = (run("pointers", tmp_path / value, VALUE=value) for value in ("1", "5"))
+    assert (one, five) == ([2, 6], [10, 6])
+    difference = prlx.diff_traces(a, b)
+    assert difference.conclusion.outcome == "inconclusive"
+    assert (
+        "16 stores of A and 16 of B are in no sum, and may have gone to memory that no argument has"
+        in difference.verdict
+    )
+    assert set(memory(a)) == {"table"}
+
+
 def test_atomics_on_memory_that_began_otherwise_say_nothing(tmp_path):
     (_, a), (_, b), (_, old) = (
         run("added", tmp_path / name, **told) for name, told in (("a", {}), ("b", {}), ("old", {"OLD": "5"}))

@@ -192,6 +192,13 @@ def test_a_forked_child_records_nothing(tmp_path):
     assert run("forked", tmp_path) == [{"launches": 2, "recorded": 2, "losses": {}}]
 
 
+def test_workers_of_a_data_loader_cost_no_recording(tmp_path):
+    (said,) = run("workers", tmp_path)
+    assert (said["launches"], said["recorded"], said["losses"]) == (6, 6, {})
+    assert said["sums"] == [3, 10, 36] * 2
+    assert len(list((tmp_path / "run").glob("*.prlx"))) == 6
+
+
 def test_other_tools_go_on_and_kernels_from_before_are_counted(tmp_path):
     (said,) = run("others", tmp_path)
     assert said["seen"] == ["add", "add"]

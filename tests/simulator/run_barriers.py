@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from run_recorder import columns
+from partners import columns
 
 import prlx
 

@@ -1,4 +1,6 @@
-"""Runs the corpus twice, watched and recording by itself, and prints a JSON document a case: results, events, what has no pair.
+"""Runs the corpus watched, recording by itself, and recording by itself while it is watched: a JSON document a case.
+
+Results, events, which events have a partner, and by what rule the others have none.
 
 PYTHONPATH=build/triton/3.9.0 python run_recorder.py DIRECTORY [NAME...]
 """
@@ -6,15 +8,19 @@ PYTHONPATH=build/triton/3.9.0 python run_recorder.py DIRECTORY [NAME...]
 from __future__ import annotations
 
 import collections
+import contextlib
 import json
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from partners import OTHER_VALUE, UNEXPLAINED, Events, Side, asked, counted, line_of, pairs, turned, why
 
 import prlx
+from prlx import _core
 
 warnings.filterwarnings("ignore", message="TRITON_DEFAULT_FP_FUSION")
 
@@ -27,122 +33,86 @@ def launched(case: Any, capture: Any, path: Path) -> tuple[dict[str, bytes], lis
     return {name: array.tobytes() for name, array in arrays.items()}, list(seen.simulations)
 
 
-def columns(trace: Any, *names: str) -> list[list[Any]]:
-    """Columns of events as lists; texts by their words."""
-    found = []
-    for name in names:
-        column = trace.events.column(name)
-        words = column.dictionary() if column.type == "string" else None
-        values = column.values.tolist()
-        found.append(values if words is None else [words[code] for code in values])
-    return found
+@contextlib.contextmanager
+def unprepared() -> Iterator[None]:
+    """Kernels that record by themselves are launched as they are, without an arena, and the simulator records what it sees."""
+    run = _core.run
+
+    def watching(operation: str, request: dict[str, Any], **rest: Any) -> Any:
+        if operation == "simulate_launch":
+            record = {name: value for name, value in request["record"].items() if name != "instrumented"}
+            request = {**request, "record": record}
+        return run(operation, request, **rest)
+
+    _core.run = watching
+    try:
+        yield
+    finally:
+        _core.run = run
 
 
-Sequences = dict[str, dict[int, list[tuple[int, int, int]]]]
+def masks(events: dict[int, Events]) -> dict[int, list[tuple[int, int]]]:
+    """Events without their values."""
+    return {warp: [one[:2] for one in ones] for warp, ones in events.items()}
 
 
-def by_site(trace: Any) -> Sequences:
-    """Active lanes, taken lanes and value of every event, by site and warp, in order."""
-    sites: Sequences = collections.defaultdict(lambda: collections.defaultdict(list))
-    for warp, site, active, taken, value in zip(
-        *columns(trace, "warp", "site", "active", "taken", "value"), strict=True
-    ):
-        sites[site][warp].append((active, taken, value))
-    return sites
+def numbers(events: dict[int, Events]) -> dict[int, list[int]]:
+    """Values of events."""
+    return {warp: [value for *_, value in ones] for warp, ones in events.items()}
 
 
-def lanes(sequences: dict[int, list[tuple[int, int, int]]], *, other: bool) -> dict[tuple[int, int], list[bool]]:
-    """What each lane decided, in its order; the other way round where a compiler turned the question."""
-    found: dict[tuple[int, int], list[bool]] = collections.defaultdict(list)
-    for warp, events in sequences.items():
-        for active, taken, _value in events:
-            for lane in range(32):
-                if active >> lane & 1:
-                    found[warp, lane].append(bool(taken >> lane & 1) != other)
-    return found
+def is_counter(mine: dict[int, list[int]], theirs: dict[int, list[int]]) -> bool:
+    """Whether the values of each warp are those of one counter."""
+    return all(counted(values, theirs[warp]) for warp, values in mine.items())
 
 
-def places(trace: Any) -> dict[str, tuple[str, str]]:
-    """Kind and location of sites by their keys, without directories: a kernel in a cache has those that it was compiled in."""
-    columns = [trace.sites.column(name) for name in ("site", "kind", "location")]
-    rows = zip(*([column.dictionary()[code] for code in column.values.tolist()] for column in columns), strict=True)
-    return {site: (kind, location.rpartition("/")[2]) for site, kind, location in rows}
-
-
-def hashes(trace: Any) -> dict[str, str]:
-    """The hash of the code of sites by their keys."""
-    site, code = (trace.sites.column(name) for name in ("site", "code"))
-    rows = zip(*([column.dictionary()[n] for n in column.values.tolist()] for column in (site, code)), strict=True)
-    return dict(rows)
-
-
-def paired(a: Any, b: Any) -> dict[str, Any]:
-    """How many events of the recording kernel are those of the watched one, lane by lane: under one key, or at one place.
-
-    And of the watched ones that have no event under their key: why.
-    """
-    watched, recorded, place_a, place_b = by_site(a), by_site(b), places(a), places(b)
-    free: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
-    for site in watched:
-        free[place_a[site]].append(site)
-    counts: dict[str, Any] = dict.fromkeys(("events", "by_key", "by_place", "by_mask", "by_value"), 0)
-    left = collections.Counter[str]()
-    keyed = set()
-
-    def take(site: str, candidate: str) -> bool:
-        """Whether two sites decide alike; then both are taken."""
-        mine, theirs = recorded[site], watched[candidate]
-        decided, outcome = (lanes(mine, other=False), lanes(mine, other=True)), lanes(theirs, other=False)
-        if candidate not in free[place_a[candidate]] or outcome not in decided:
-            return False
-        free[place_a[candidate]].remove(candidate)
-        turned = outcome != decided[0]
-        same = {
-            warp: [(active, active & ~taken if turned else taken, value) for active, taken, value in events]
-            for warp, events in mine.items()
-        }
-        masks = [{w: [e[:2] for e in events] for w, events in part.items()} for part in (same, theirs)]
-        total = sum(map(len, mine.values()))
-        counts["by_key" if candidate == site else "by_place"] += total
-        counts["by_mask"] += total if masks[0] == masks[1] else 0
-        counts["by_value"] += total if same == dict(theirs) else 0
-        return True
-
-    for site, mine in recorded.items():
-        counts["events"] += sum(map(len, mine.values()))
-        if site in watched and take(site, site):
-            keyed.add(site)
-    for site, mine in recorded.items():
-        if site not in keyed and not any(take(site, candidate) for candidate in list(free[place_b[site]])):
-            left[place_b[site][1].rpartition("/")[2]] += sum(map(len, mine.values()))
-    counts["left"] = dict(left)
-    counts["more"] = sum(sum(map(len, watched[site].values())) for sites in free.values() for site in sites)
-    counts["causes"] = causes(a, b, [site for site in watched if site not in keyed])
-    counts["other"] = sum(
-        sum(map(len, watched[one].values())) for one in watched if one in recorded and one not in keyed
-    )
-    return counts
-
-
-def causes(a: Any, b: Any, sites: list[str]) -> dict[str, int]:
-    """Why events of these watched sites have none under their key, by cause."""
-    watched, place_a, place_b, code_a, code_b = by_site(a), places(a), places(b), hashes(a), hashes(b)
-    there, functions = collections.defaultdict(set), {line.split(":")[1] for _, line in place_b.values()}
-    for site, place in place_b.items():
-        there[place].add(code_b[site])
-    found = collections.Counter[str]()
-    for site in sites:
-        place = place_a[site]
-        if place[1].split(":")[1] not in functions:
-            why = "the function records nothing"
-        elif place not in there:
-            why = "the text decides nothing there"
-        elif code_a[site] not in there[place]:
-            why = "the code is another"
+def compared(watched: Side, recorded: Side, own: Side) -> dict[str, Any]:
+    """How many watched events have a partner, by what they have in common, or else by what rule; and what differs in pairs."""
+    found, partners = collections.Counter[str](), pairs(watched, recorded)
+    odd = []
+    for site, (candidate, common) in partners.items():
+        found[common] += watched.count([candidate])
+        theirs = dict(watched.events[candidate])
+        ways = [
+            one for one in (dict(recorded.events[site]), turned(recorded.events[site])) if masks(one) == masks(theirs)
+        ]
+        if theirs in ways:
+            continue
+        if ways and (asked(site, candidate, watched, recorded, own) or is_counter(numbers(ways[0]), numbers(theirs))):
+            found[OTHER_VALUE] += watched.count([candidate])
         else:
-            why = "the same code is there more often"
-        found[why] += sum(map(len, watched[site].values()))
-    return dict(found)
+            odd.append([*recorded.place[site], watched.count([candidate])])
+    for site in watched.events.keys() - {candidate for candidate, _ in partners.values()}:
+        reason = why(site, watched, recorded, own)
+        found[reason] += watched.count([site])
+        if reason == UNEXPLAINED:
+            odd.append([*watched.place[site], watched.count([site])])
+    return {
+        "found": dict(found),
+        "odd": odd,
+        "events": recorded.count(recorded.events),
+    }
+
+
+def machine_code(clean: Side, own: Side) -> dict[str, Any]:
+    """Which sites of the clean machine code have none in the code that records that decides the same.
+
+    At their line, or with their code at another line.
+    """
+
+    def decided(side: Side, site: str) -> tuple[str, str]:
+        return side.place[site][0], min(str(sorted(one[site].items())) for one in (side.lanes, side.turned))
+
+    left, free = list(clean.events), set(own.events)
+    for same in (lambda side, site: line_of(side.place[site][1]), lambda side, site: side.code[site]):
+        there = collections.defaultdict(list)
+        for site in free:
+            there[decided(own, site), same(own, site)].append(site)
+        for site in list(left):
+            if there[decided(clean, site), same(clean, site)]:
+                free.discard(there[decided(clean, site), same(clean, site)].pop())
+                left.remove(site)
+    return {"clean": len(clean.events), "recorder": len(free), "gone": [clean.place[site] for site in left]}
 
 
 CODED = {"branch": "decision", "predicate": "decision", "global-store": "store", "atomic": "atomic"}
@@ -168,11 +138,6 @@ def coded(a: Any, b: Any) -> dict[str, Any]:
     return {"sites": len(sides[0]), "agree": len(sides[0]) - len(left), "codes_left": left}
 
 
-def line_of(location: str) -> str:
-    """A location without its directories, and without its column, which versions of Triton name otherwise."""
-    return location.rpartition("/")[2].rpartition(":")[0]
-
-
 def stored(path: Path) -> tuple[dict[str, Any], Any]:
     """How much was stored and the hash of it, by kind and line of the statement and by array; and the digests of arrays."""
     outputs = prlx.read_trace(path, progress=False).document["outputs"]
@@ -196,7 +161,10 @@ def row(case: Any, folder: Path) -> dict[str, Any]:
     watched, recorded = folder / f"{case.name}.observed.prlx", folder / f"{case.name}.instrumented.prlx"
     plain, before = launched(case, "observed", watched)
     own, after = launched(case, "instrumented", recorded)
-    a, b = prlx.read_trace(watched, progress=False), prlx.read_trace(recorded, progress=False)
+    machine = folder / f"{case.name}.machine.prlx"
+    with unprepared(), contextlib.redirect_stdout(sys.stderr):
+        launched(case, "instrumented", machine)
+    a, b, c = (prlx.read_trace(path, progress=False) for path in (watched, recorded, machine))
     return {
         "case": case.name,
         "same": plain == own,
@@ -208,7 +176,8 @@ def row(case: Any, folder: Path) -> dict[str, Any]:
         "stores": len(stored(watched)[0]),
         "stored": differences(stored(watched)[0], stored(recorded)[0]),
         "arrays": stored(watched)[1] == stored(recorded)[1],
-        **paired(a, b),
+        **machine_code(Side(a), Side(c)),
+        **compared(Side(a), Side(b), Side(c)),
         **coded(a, b),
     }
 

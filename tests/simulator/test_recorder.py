@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import HERE, ROOT, VERSIONS, python, require
+from .partners import KEY, LINE, OTHER_VALUE
 
 NEWEST = "3.9.0"
 SOME = VERSIONS if os.environ.get("PRLX_TRITON_ALL") else (NEWEST,)
@@ -76,23 +77,15 @@ def test_every_call_of_the_recorder_is_in_the_arena(version: str, tmp_path: Path
     print(f"Triton {version}: {found[0]}")
 
 
-# The masks of the loads and of the store are two compares that the clean machine code joins, and that are asked one by
-# one where they are recorded.
-JOINED = {"matmul": 3}
+def test_machine_code_that_records_decides_as_the_clean_one(version: str, rows: dict[str, dict]) -> None:
+    """The simulator watches both: each site of the clean kernel has one where every lane decides the same.
 
-
-@pytest.mark.parametrize("version", SOME)
-def test_machine_code_that_records_decides_as_the_clean_one(version: str, tmp_path: Path) -> None:
-    """The simulator watches both: each site of the clean kernel has one at its line where every lane decides the same."""
-    ran = python(require(version), HERE / "run_clean.py", tmp_path)
-    assert ran.returncode == 0, ran.stderr[-2000:]
-    found = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
-    assert len(found) >= 37
-    assert sum(row["sites"] for row in found) >= 690
-    assert all(row["recorder"] for row in found), "the kernel that was watched does not record"
-    gone = {row["case"]: row["gone"] for row in found if row["gone"]}
-    print(f"Triton {version}: {sum(row['sites'] for row in found)} sites, gone {gone}")
-    assert {name: len(sites) for name, sites in gone.items()} == JOINED
+    It is at the same line, or has the same code at another.
+    """
+    assert sum(row["clean"] for row in rows.values()) >= 690
+    assert all(row["recorder"] for row in rows.values()), "the kernel that was watched does not record"
+    assert {name: row["gone"] for name, row in rows.items() if row["gone"]} == {}
+    print(f"Triton {version}: {sum(row['clean'] for row in rows.values())} sites")
 
 
 def test_results_are_those_of_the_clean_kernel(rows: dict[str, dict]) -> None:
@@ -141,37 +134,20 @@ def test_kernels_record_by_themselves(rows: dict[str, dict]) -> None:
     assert all(row["events"] > 0 for name, row in rows.items() if name not in watched | NO_DECISION)
 
 
-def test_lanes_decide_as_the_watched_kernel_has_it(version: str, rows: dict[str, dict]) -> None:
-    """What the simulator sees in the clean kernel is in the recording; and so is what the PTX joins or drops.
-
-    Of the events of Triton before 3.8, 96.6 to 98.1 % have a partner: its LLVM joins more compares on the way to PTX, and
-    makes compares of some minima and maxima, which decide nothing in the text.
-    """
-    watched = sum(row["watched"] for row in rows.values())
-    paired = sum(row["by_key"] + row["by_place"] for row in rows.values())
-    lost = sum(row["more"] for row in rows.values())
-    assert watched > 10_000
-    assert lost <= (0.015 if version == NEWEST else 0.035) * watched, {
-        name: row["more"] for name, row in rows.items() if row["more"]
-    }
-    assert sum(row["by_key"] for row in rows.values()) >= (0.98 if version == NEWEST else 0.93) * watched
-    assert sum(row["by_mask"] for row in rows.values()) >= 0.99 * paired
+def test_every_event_that_is_watched_has_a_partner_or_a_reason(rows: dict[str, dict]) -> None:
+    """Lanes, masks and values: not one event that no rule explains (``partners.py`` has the rules)."""
+    assert {name: row["odd"] for name, row in rows.items() if row["odd"]} == {}
+    for name, row in rows.items():
+        others = row["found"].get(OTHER_VALUE, 0)
+        assert sum(row["found"].values()) - others == row["watched"], name
+    assert sum(row["watched"] for row in rows.values()) > 10_000
 
 
-def test_sites_with_one_key_decide_alike(version: str, rows: dict[str, dict]) -> None:
-    """But for those that the text asks more often than the machine code, at one place and with one code."""
-    false = {name: row["other"] for name, row in rows.items() if row["other"]}
-    print(f"events under a key of both that are not alike: {false}")
-    assert sum(false.values()) <= (0.01 if version == NEWEST else 0.02) * sum(
-        row["watched"] for row in rows.values()
-    ), false
-
-
-def test_the_page_says_which_events_have_no_partner_under_their_key(version: str, rows: dict[str, dict]) -> None:
+def test_the_page_says_what_partners_the_events_have(version: str, rows: dict[str, dict]) -> None:
     found = collections.Counter({"all": sum(row["watched"] for row in rows.values())})
-    found["under their key"] = sum(row["by_key"] for row in rows.values())
+    found["recorded in all"] = sum(row["events"] for row in rows.values())
     for row in rows.values():
-        found.update(row["causes"])
+        found.update(row["found"])
     whole = PAGE.read_text()
     table = re.search(r"^\| events that are watched \|.*\n(?:\|.*\n)+", whole, re.MULTILINE)
     assert table is not None
@@ -191,9 +167,9 @@ def test_the_page_says_which_events_have_no_partner_under_their_key(version: str
 def test_simple_kernels_record_exactly_what_is_watched(version: str, rows: dict[str, dict]) -> None:
     for name in ("add", "dropout", "softmax", "cumsum", "whileloop"):
         row = rows[name]
-        assert row["watched"] == row["by_key"] + row["by_place"] == row["by_mask"] == row["by_value"], row
+        assert set(row["found"]) <= {KEY, LINE}, row
         if version == NEWEST:  # before, the text has a compare more than the machine code
-            assert row["watched"] == row["events"] == row["by_key"], row
+            assert row["watched"] == row["events"] == row["found"][KEY], row
 
 
 def test_sites_have_one_hash_in_both_languages(rows: dict[str, dict], version: str) -> None:

@@ -76,6 +76,7 @@ def test_a_journal_is_summed_up(tmp_path):
         ("language/test_annotations.py::test_int_annotation[False-8]", "finding", "out-of-bounds in _kernel"),
         ("language/test_annotations.py::test_int_annotation[False-8]", "finding", "shared-race in _kernel"),
         ("language/test_core.py::test_pointer_arguments[cpu]", "wrong", "Failed: DID NOT RAISE"),
+        ("language/test_core.py::test_cat[True-float32-4]", "wrong", "AssertionError: Tensor-likes are not equal!"),
     ]
     journal = tmp_path / "j.jsonl"
     lines = [json.dumps({"test": test, "outcome": outcome, "cause": cause}) for test, outcome, cause in rows]
@@ -83,10 +84,11 @@ def test_a_journal_is_summed_up(tmp_path):
     from .run import summary
 
     found = summary(journal)
-    assert (found["tests"], found["apply"], found["refused"]) == (9, 7, 2)
+    assert (found["tests"], found["apply"], found["refused"]) == (10, 7, 2)
     assert found["refused_by_cause"] == {"x": 2, "not done after 60 s": 1}
     assert found["excused_by_reason"] == {
         "it stores beyond an array of one element": 1,
         "tensors of the CPU are the simulator's": 1,
+        "can_reorder=True lets this Triton's compiler reorder, and it does": 1,
     }
     assert [row["test"][:1] for row in found["not_passed"]] == ["e", "l"]

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #if HIP_VERSION < 70000000
 #define SOURCE void
@@ -63,8 +64,10 @@ static char *host_of(uint64_t at, size_t n) {
 
 /* Writes what a launch is, has it executed, and takes over what became of the memory. */
 static void execute(struct launch *l) {
-  char folder[] = "/tmp/standin-XXXXXX", path[64], command[4096];
-  if (!mkdtemp(folder)) abort();
+  const char *under = getenv("TMPDIR");
+  char folder[2048], path[2064], command[4096];
+  int n = snprintf(folder, sizeof folder, "%s/standin-XXXXXX", under && *under ? under : "/tmp");
+  if (n >= (int)sizeof folder || !mkdtemp(folder)) perror(folder), abort();
   snprintf(path, sizeof path, "%s/launch", folder);
   FILE *said = fopen(path, "w");
   fprintf(said, "%s %u %u %u %u\n%d\n", l->kernel->name, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->kernel->n_args);
@@ -77,15 +80,19 @@ static void execute(struct launch *l) {
   snprintf(path, sizeof path, "%s/image", folder);
   FILE *image = fopen(path, "w");
   fwrite(l->kernel->image->bytes, 1, l->kernel->image->n, image), fclose(image);
-  snprintf(command, sizeof command, "STANDIN_LAUNCH=%s %s", folder, getenv("STANDIN_GCN"));
+  if (setenv("STANDIN_LAUNCH", folder, 1)) abort();
+  snprintf(command, sizeof command, "%s", getenv("STANDIN_GCN"));
   if (system(command) != 0) fprintf(stderr, "stand-in: %s failed\n", command), abort();
   snprintf(path, sizeof path, "%s/memory", folder);
   bytes = fopen(path, "r");
   for (int i = 0; i < n_memories; i++)
     if (memories[i].bytes && fread(memories[i].bytes, 1, memories[i].n, bytes) != memories[i].n) abort();
   fclose(bytes);
-  snprintf(command, sizeof command, "rm -r %s", folder);
-  if (system(command) != 0) abort();
+  for (int i = 0; i < 3; i++) {
+    snprintf(path, sizeof path, "%s/%s", folder, (const char *[]){"launch", "memory", "image"}[i]);
+    if (unlink(path)) abort();
+  }
+  if (rmdir(folder)) abort();
 }
 static void perform(struct op *op) {
   if (op->done) return;

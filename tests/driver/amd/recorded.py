@@ -18,6 +18,9 @@ from triton.runtime import driver
 
 import prlx
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from digests import digest
+
 warnings.simplefilter("ignore")
 hip = ctypes.CDLL(os.environ["TRITON_LIBHIP_PATH"])
 hip.hipGetErrorString.restype = ctypes.c_char_p
@@ -89,14 +92,20 @@ def plain(folder):
     """Launches with masks that cut blocks, and with loops of several lengths; one value differs where SLIP says so."""
     x, out, counts = ints(*range(300)), ints(*[0] * 300), ints(*[0] * 8)
     values = ints(6, 7, 12, 27 if os.environ.get("SLIP") else 6, 3, 1, 2, 9)
+    arrays = [{"x": x, "y": x, "out": out}, {"x": values, "out": counts}]
+    before = [{name: digest(array.numpy()) for name, array in one.items()} for one in arrays]
     with prlx.enable(
         device=os.environ.get("DEVICE", "gpu"), output=folder, **json.loads(os.environ.get("OPTIONS", "{}"))
     ) as recording:
         add[(2,)](x, x, out, 300, BLOCK=256)
         steps[(8,)](values, counts, 100)
+    held = [
+        {name: [told[name], digest(array.numpy())] for name, array in one.items()}
+        for told, one in zip(before, arrays, strict=True)
+    ]
     add[(2,)](x, out, out, 300, BLOCK=256)
     right = out.numpy().tolist() == [3 * i for i in range(300)]
-    say(recording, right=right, counts=counts.numpy().tolist())
+    say(recording, right=right, counts=counts.numpy().tolist(), held=held)
 
 
 def switched(folder):

@@ -32,7 +32,7 @@ def environment(triton: Path, torch: Path) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(map(str, (triton, torch))),
         "LD_LIBRARY_PATH": str(torch / "stubs"),
         "TRITON_CACHE_DIR": os.environ.get("TRITON_CACHE_DIR", str(cache)),
-        "TRITON_DEFAULT_FP_FUSION": "1",
+        "TRITON_DEFAULT_FP_FUSION": os.environ.get("TRITON_DEFAULT_FP_FUSION", "1"),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 
