@@ -85,7 +85,6 @@ func waitingLaunch(kernel string, blocks, threads uint32, n, seed uint64) (l *La
 
 // Blocks, warps and lanes that wait for each other end under every schedule, after no more work than a few looks of each.
 func TestKernelsThatWaitForEachOtherEnd(t *testing.T) {
-	t.Skip("written down before the first run")
 	p := loadData(t, "waiting.ptx")
 	if len(waitingKernels) != 20 {
 		t.Fatalf("%d kernels, want 20", len(waitingKernels))
@@ -165,7 +164,6 @@ func linesThatWait(t *testing.T, kernel string) map[uint32]bool {
 
 // A launch that can go no further ends with findings that say where, at what it looks, and who would have to come.
 func TestHangsAreNamed(t *testing.T) {
-	t.Skip("written down before the first run")
 	p := loadData(t, "hanging.ptx")
 	if len(hangingKernels) != 20 {
 		t.Fatalf("%d kernels, want 20", len(hangingKernels))

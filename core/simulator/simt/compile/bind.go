@@ -113,6 +113,7 @@ func Kernel(on *target.Target, name string, m *ptx.Module, entry *ptx.Function) 
 	b.link()
 	b.describe()
 	b.findAlone()
+	findPolls(b.k)
 	b.findUndefined()
 	b.followApproximations()
 	return b.k, nil
