@@ -27,8 +27,8 @@ type waitingKernel struct {
 
 // waitingKernels were written down, with what they leave, before they ran for the first time.
 var waitingKernels = []waitingKernel{
-	{"barrier_atomic", 64, 128, 8, 64},
-	{"barrier_volatile", 64, 128, 8, 64},
+	{"barrier_atomic", 64, 128, 32, 64},
+	{"barrier_volatile", 64, 128, 32, 64},
 	{"barrier_sense", 32, 64, 8, 32},
 	{"barrier_all_threads", 8, 64, 4, 512},
 	{"lock_cas", 32, 32, 8, 256},

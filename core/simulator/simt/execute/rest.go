@@ -205,7 +205,7 @@ func isGlobal(in *code.Inst) bool { return in.Mem.Space != ptx.Shared && in.Mem.
 // beginWrite is called before an access writes memory. Of a kernel that polls it is looked at what atomics change, and stores of one lane to
 // global memory: flags are written so, tiles are not. Of a block that rests it is looked at what every store changes: it may write what is there.
 func (s *resting) beginWrite(b *Block, w *Warp, in *code.Inst, lanes uint32) (kept bool) {
-	if b.kernel.Loops == nil || in.Kind == code.KindStore && (!isGlobal(in) || lanes&(lanes-1) != 0 && !s.rested) {
+	if in.Kind == code.KindStore && (!isGlobal(in) || lanes&(lanes-1) != 0 && !s.rested) {
 		return false
 	}
 	for m := lanes; m != 0; m &= m - 1 {
@@ -233,7 +233,7 @@ func (s *resting) endWrite(b *Block, w *Warp, in *code.Inst, at int32, lanes uin
 		if global {
 			s.rested = false
 			b.changed()
-			if b.kernel.Loops != nil && b.kernel.Ordered {
+			if b.kernel.Ordered {
 				b.Running.writes.wide(w, in, at, lanes)
 			}
 		}

@@ -88,7 +88,7 @@ func (b *Block) load(w *Warp, in *code.Inst, at int32, lanes uint32) {
 func (b *Block) store(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	t := in.Mem
 	var f *memory.Fault
-	kept := b.resting.beginWrite(b, w, in, lanes)
+	kept := b.kernel.Loops != nil && b.resting.beginWrite(b, w, in, lanes)
 	if b.direct(t.Space) {
 		b.countGlobal(w, in, at, lanes)
 		f = b.Running.Global.Store(&w.Regs, t, lanes)
@@ -96,7 +96,11 @@ func (b *Block) store(w *Warp, in *code.Inst, at int32, lanes uint32) {
 		b.countBlock(w, in, at, lanes)
 		f = b.mem.Store(&w.Regs, t, w.Index, lanes)
 	}
-	b.resting.endWrite(b, w, in, at, lanes, kept)
+	if b.kernel.Loops != nil {
+		b.resting.endWrite(b, w, in, at, lanes, kept)
+	} else if isGlobal(in) {
+		b.changed()
+	}
 	if f != nil {
 		b.fault(w, at, f)
 	}
@@ -107,7 +111,7 @@ func (b *Block) atomic(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	var f *memory.Fault
 	w.paths[w.run].polls = true
 	w.poll.note(b, w, in, at, lanes)
-	kept := b.resting.beginWrite(b, w, in, lanes)
+	kept := b.kernel.Loops != nil && b.resting.beginWrite(b, w, in, lanes)
 	if b.direct(t.Space) {
 		b.countGlobal(w, in, at, lanes)
 		f = b.Running.Global.Atomic(&w.Regs, t, &in.Atomic, lanes)
@@ -115,7 +119,11 @@ func (b *Block) atomic(w *Warp, in *code.Inst, at int32, lanes uint32) {
 		b.countBlock(w, in, at, lanes)
 		f = b.mem.Atomic(&w.Regs, t, &in.Atomic, w.Index, lanes)
 	}
-	b.resting.endWrite(b, w, in, at, lanes, kept)
+	if b.kernel.Loops != nil {
+		b.resting.endWrite(b, w, in, at, lanes, kept)
+	} else if isGlobal(in) {
+		b.changed()
+	}
 	if f != nil {
 		b.fault(w, at, f)
 	}
