@@ -20,7 +20,7 @@ func (x *worker) hang() {
 	for _, b := range x.resident {
 		h.live[b.Linear] = true
 		for _, w := range polling(b) {
-			if w.poll.at > 0 {
+			if w.poll.at > 0 && !isShared(w.poll.address) {
 				h.waits[w.poll.address] = append(h.waits[w.poll.address], b.Linear)
 			}
 		}
@@ -45,13 +45,10 @@ type hanging struct {
 	live    map[uint64]bool     // blocks that have not ended
 }
 
-// pollRounds is how many turns of its block ago a warp looked that still does: those after which a block is seen to stand as before.
-const pollRounds = 2 * uint64(len(ring{}.seen))
-
 // polling are the warps of a block that look in vain. Where none does, those are it that go round a loop.
 func polling(b *Block) (list []*Warp) {
 	for _, w := range b.warps {
-		if w.state != warpDone && w.poll.at > 0 && b.rounds-w.poll.round < pollRounds {
+		if w.state != warpDone && w.poll.at > 0 && w.poll.round >= b.resting.since {
 			list = append(list, w)
 		}
 	}
@@ -88,7 +85,7 @@ func (h *hanging) message(b *Block, w *Warp, f *memory.Fault) string {
 	r := b.Running
 	what := fmt.Sprintf("shared memory at 0x%x", f.Address-memory.SharedWindow)
 	who := fmt.Sprintf("warp %d of block %d", w.Index, b.Linear)
-	shared := f.Address-memory.SharedWindow < memory.LocalWindow-memory.SharedWindow
+	shared := isShared(f.Address)
 	if !shared {
 		what = elementText(f)
 		if list := h.waits[f.Address]; len(list) > 1 {
@@ -111,6 +108,11 @@ func (h *hanging) message(b *Block, w *Warp, f *memory.Fault) string {
 		text += "; no other block is asked, as the kernel looks at global memory neither by atomics nor by volatile loads"
 	}
 	return text
+}
+
+// isShared reports whether a generic address is one of shared memory.
+func isShared(address uint64) bool {
+	return address-memory.SharedWindow < memory.LocalWindow-memory.SharedWindow
 }
 
 // writers says who wrote an address, and which blocks will not.

@@ -1,6 +1,8 @@
 package execute
 
 import (
+	"slices"
+
 	"github.com/prlx-go/prlx/core/simulator/ptx"
 	"github.com/prlx-go/prlx/core/simulator/simt/code"
 	"github.com/prlx-go/prlx/core/simulator/simt/lane"
@@ -49,8 +51,10 @@ type resting struct {
 	changes uint64 // that it made to memory which other blocks see
 	rested  bool   // it has made none since it last rested
 	stuck   bool   // while launch.changes is saw
+	since   uint64 // round of the block in which it stood as it does, of one that is stuck
 	saw     uint64
-	stood   ring // how it stood when it rested, while launch.changes was saw
+	stood   ring                     // how it stood when it rested, while launch.changes was saw
+	rounds  [len(ring{}.seen)]uint64 // when that was
 	old     writing
 }
 
@@ -151,7 +155,12 @@ func (s *resting) rests(b *Block) bool {
 		}
 	}
 	s.rested = true
-	s.stuck = s.stood.add(mixed(h, memory.HashOf(b.mem)))
+	h = mixed(h, memory.HashOf(b.mem))
+	if s.stuck = s.stood.add(h); s.stuck {
+		s.since = s.rounds[slices.Index(s.stood.seen[:], h)]
+	} else {
+		s.rounds[slices.Index(s.stood.seen[:], h)] = b.rounds
+	}
 	return true
 }
 
@@ -218,7 +227,7 @@ func (s *resting) beginWrite(b *Block, w *Warp, in *code.Inst, lanes uint32) (ke
 
 // hashAt is a hash of what an access finds at an address.
 func hashAt(b *Block, address uint64, t *memory.Transfer) uint64 {
-	if address-memory.SharedWindow < memory.LocalWindow-memory.SharedWindow {
+	if isShared(address) {
 		v, _ := b.mem.Peek(address, min(t.Elem*t.Count, 8), 0, 0)
 		return v
 	}
