@@ -15,7 +15,7 @@ BLOCKS, ROUNDS = 64, 32
 
 
 @triton.jit
-def counted_barrier(counter, part, out, BLOCKS: tl.constexpr, ROUNDS: tl.constexpr):  # noqa: N803 - as everywhere in Triton
+def counted_barrier(counter, part, out, BLOCKS: tl.constexpr, ROUNDS: tl.constexpr):
     pid = tl.program_id(0)
     for r in range(ROUNDS):
         tl.atomic_add(part + pid, 1.0)
@@ -26,7 +26,7 @@ def counted_barrier(counter, part, out, BLOCKS: tl.constexpr, ROUNDS: tl.constex
 
 
 @triton.jit
-def volatile_barrier(counter, part, out, BLOCKS: tl.constexpr, ROUNDS: tl.constexpr):  # noqa: N803 - as everywhere in Triton
+def volatile_barrier(counter, part, out, BLOCKS: tl.constexpr, ROUNDS: tl.constexpr):
     pid = tl.program_id(0)
     for r in range(ROUNDS):
         tl.atomic_add(part + pid, 1.0)
@@ -47,7 +47,8 @@ def ends(kernel):
     """A barrier of all blocks ends after a few looks of each (FlagTree #1029 and #1030), also when races are looked for."""
     for machine in ({}, {"seed": 5}, {"global_races": True}):
         part, out = np.zeros(BLOCKS, np.float32), np.zeros(BLOCKS, np.float32)
-        done = prlx.simulate(kernel, (BLOCKS,), np.zeros(ROUNDS, np.int32), part, out, BLOCKS=BLOCKS, ROUNDS=ROUNDS, machine=machine)
+        counter, sizes = np.zeros(ROUNDS, np.int32), {"BLOCKS": BLOCKS, "ROUNDS": ROUNDS}
+        done = prlx.simulate(kernel, (BLOCKS,), counter, part, out, machine=machine, **sizes)
         assert not done.findings, done.findings
         assert (out == BLOCKS).all() and (part == ROUNDS).all()
         assert done.document["instructions"] < 2_000_000, done.document["instructions"]
