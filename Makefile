@@ -175,6 +175,7 @@ corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/
 	go test -run Generated -bench Corpus -benchtime 1x ./core/recording/llir
 	PRLX_STRUCTURED_PROGRAMS=1000000 go test -timeout 180m -run 'Structured|WaitForEachOther' ./core/simulator/simt
 	PRLX_STRUCTURED_PROGRAMS=200000:4294967296 go test -timeout 180m -run StructuredProgramsAgree ./core/simulator/simt
+	PRLX_WAITING_PROGRAMS=100000 go test -timeout 180m -run ProgramsThatPoll ./core/simulator/simt
 	PRLX_CLOCKS_ALL=1 PRLX_JAX_PYTHON=$(JAX_PYTHON) PRLX_TORCH_PYTHON=$(abspath build/torch/python) $(PY) -m pytest -q -s tests/clocks
 	PRLX_CLOCKS_ALL=1 go test -run OutsideOf -v ./core/clocks/offsets
 	PRLX_PROBE_RUNS=all go test -timeout 60m -run TheTruthIsInside -v ./core/clocks/probe

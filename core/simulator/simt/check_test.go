@@ -16,6 +16,9 @@ func TestDivisionByZeroNamesTheLanes(t *testing.T) {
 	if f.Lanes != 0x11111111 || wordsOf(data)[3] != 33 {
 		t.Errorf("lanes %08x, 100/3 = %d", f.Lanes, wordsOf(data)[3])
 	}
+	if !strings.Contains(f.Message, "tl.where") { // what the source says may not be in the text
+		t.Errorf("the finding is %q", f.Message)
+	}
 }
 
 // TestDivisionsWhoseResultsNobodyWants: lane l divides by l, so lane 0 by zero; %r5 is the quotient.

@@ -370,6 +370,10 @@ func TestUnknownInstructionIsRefusedByName(t *testing.T) {
 	if f := fault.Of(newer.Check("k")); f == nil || !strings.Contains(f.Hint, "sm_80") {
 		t.Errorf("the refusal of an instruction of sm_90 is %+v, want a hint that says sm_80", f)
 	}
+	later := mustLoad(t, strings.Replace(text, "sm_80", "sm_90a", 1))
+	if f := fault.Of(later.Check("k")); f == nil || !strings.Contains(f.Hint, "sm_90a") || !strings.Contains(f.Hint, "sm_80") {
+		t.Errorf("the refusal of a text for sm_90a is %+v, want a hint that says both", f)
+	}
 }
 
 func TestBadLaunchesAreUsageErrors(t *testing.T) {

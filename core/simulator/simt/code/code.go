@@ -57,6 +57,7 @@ type Inst struct {
 	Kind    Kind
 	Meet    Meet
 	Back    bool  // a jump that leads back to the head of a loop
+	Polls   bool  // of such a jump: the loop looks at what other threads may change
 	Alone   bool  // no way leads from here to an instruction at which lanes of the warp look at each other, but the end
 	Hidden  bool  // stands for a part of another one: not counted, not a place of its own
 	Watch   bool  // an observer wants to see it
@@ -67,7 +68,7 @@ type Inst struct {
 	Mem     *memory.Transfer
 	Ops     lane.Operands
 	Warp    lane.WarpFunc
-	Detail  int32      // index into the table of the kind: barriers, calls (below 0: through a pointer), switches, copies; of a clock, a wait and an mbarrier a number
+	Detail  int32      // index into the table of the kind: barriers, calls (below 0: through a pointer), switches, copies, loops of jumps that poll; of a clock, a wait and an mbarrier a number
 	Target  int32      // of a branch or call: index into Kernel.Code
 	Arrive  int32      // where lanes wait that a branch sends to its target, in the arrangement of the function
 	Join    int32      // likewise, where those come together again that a branch divides; -1 nowhere
@@ -92,6 +93,25 @@ const (
 
 // MaxOutputs is how many registers a lanewise instruction may write; mov.b128 of bytes does not exist.
 const MaxOutputs = 8
+
+// Loop is a loop that looks at what other threads may change: where it stands in the arrangement of its function, and the registers on
+// which depends what its instructions access and where they lead. What it only counts is not among these.
+type Loop struct {
+	Function      *ptx.Function
+	First, Behind int32 // order of its head, and the first order behind it
+	Registers     []Register
+}
+
+// Holds reports whether an instruction of the code is in the loop.
+func (l *Loop) Holds(k *Kernel, at int32) bool {
+	order := k.Code[at].Order
+	return order >= l.First && order < l.Behind && k.Origin(at).Function == l.Function
+}
+
+// Contains reports whether another loop is a part of this one.
+func (l *Loop) Contains(other *Loop) bool {
+	return l.Function == other.Function && l.First <= other.First && l.Behind >= other.Behind
+}
 
 // Label is one of the places that an indexed jump may go to.
 type Label struct {
@@ -152,6 +172,7 @@ type Kernel struct {
 	StackUsed int32   // register of lane.R64: how much of it is in use
 	Shared    uint64  // bytes of static shared memory, behind which the dynamic part begins
 	Reserved  uint64  // bytes of these that belong to the system, the last ones; 0 when the kernel does not ask for them
+	Loops     []Loop  // that look at what other threads may change
 	Ordered   bool    // blocks see each other's memory through atomics or volatile accesses: one at a time
 
 	Approximations []Approximation // instructions whose results may differ from a GPU's, in their order

@@ -113,6 +113,7 @@ func Kernel(on *target.Target, name string, m *ptx.Module, entry *ptx.Function) 
 	b.link()
 	b.describe()
 	b.findAlone()
+	findPolls(b.k)
 	b.findUndefined()
 	b.followApproximations()
 	return b.k, nil
@@ -140,7 +141,9 @@ func (b *binder) unknown(in *ptx.Inst, format string, args ...any) *fault.Error 
 		text += fmt.Sprintf(" (%s:%d)", at[0].File, at[0].Line)
 	}
 	e := b.refuse(int(in.Line), "%s", text)
-	if b.k.Target.IsLater(in.Op) {
+	if b.k.Target.IsBefore(b.module.Target) {
+		e.Hint = "the text is for " + b.module.Target + " (.target) and the simulator is an " + b.k.Target.Name + ": compile for that target"
+	} else if b.k.Target.IsLater(in.Op) {
 		e.Hint = "the simulator is an " + b.k.Target.Name + ": compile for that target, which needs no such instruction"
 	} else {
 		e.Hint = hintOf(in.Op)

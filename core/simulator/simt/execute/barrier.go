@@ -55,7 +55,7 @@ func (b *Block) arrive(w *Warp, in *code.Inst, at int32, taken uint32) {
 		g.waiting = append(g.waiting, arrival{w, at, taken})
 		b.halt(w, taken, whole)
 	}
-	g.id, b.acts = id, true
+	g.id = id
 	b.complete(g)
 }
 

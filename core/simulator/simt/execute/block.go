@@ -38,9 +38,7 @@ type Block struct {
 	arrived  [target.Barriers]gathering
 	output   *output
 	steps    uint64 // instructions of all its warps
-	active   uint64 // of these, when one of its warps last stored, waited or ended
-	acts     bool   // since it was looked at last: one did
-	polls    bool   // likewise: one looked at what other blocks may change
+	resting  resting
 
 	patience uint64 // of lanes that go round a loop while others of their warp wait
 	shares   []share
@@ -81,9 +79,13 @@ func (b *Block) turn() bool {
 	}
 	for _, i := range b.order {
 		w := b.warps[i]
+		if w.state == warpRests {
+			w.state = warpReady
+		}
 		if w.state != warpReady || b.ended {
 			continue
 		}
+		w.passes = 0
 		quantum := quantumAscending
 		if b.random != nil {
 			quantum = quantumLeast + b.random.IntN(quantumMost-quantumLeast)
@@ -103,18 +105,23 @@ func (b *Block) advance(budget uint64) (over bool, err error) {
 		if !b.turn() && b.alive > 0 && !b.ended {
 			b.deadlock()
 		}
-		if err := b.Running.spend(b.ctx, b.steps-before, b.stands); err != nil {
+		if err := b.Running.spend(b.ctx, b.steps-before, b.placed); err != nil {
 			return true, err
 		}
-		if b.onlyLooks() {
+		if b.resting.rests(b) {
 			return false, b.err
+		}
+	}
+	if b.steps >= limit {
+		for _, w := range b.warps {
+			w.doubts = doubtsBefore
 		}
 	}
 	return b.alive == 0 || b.ended, b.err
 }
 
-// stands says in words at which line the first warp of the block is that can run.
-func (b *Block) stands() string {
+// placed says in words at which line the first warp of the block is that can run.
+func (b *Block) placed() string {
 	for _, w := range b.warps {
 		if w.state != warpReady || w.run >= len(w.paths) {
 			continue
@@ -128,27 +135,10 @@ func (b *Block) stands() string {
 	return ""
 }
 
-// lookBudget is after how many instructions a block gives way whose warps only look at what others may change.
-const lookBudget = 1 << 14
-
-// onlyLooks reports whether warps of the block have done nothing else for long.
-func (b *Block) onlyLooks() bool {
-	if b.acts || !b.polls {
-		b.active, b.acts = b.steps, false
-		return false
-	}
-	if b.steps-b.active < lookBudget {
-		return false
-	}
-	b.active, b.polls = b.steps, false
-	return true
-}
-
 // finish marks a warp whose lanes have all ended. Those that wait at a barrier may be all that is left.
 func (b *Block) finish(w *Warp) {
 	w.state = warpDone
 	b.alive--
-	b.acts = true
 	b.mem.Exit(w.Index)
 	for id := range b.arrived {
 		if len(b.arrived[id].waiting) > 0 {
@@ -185,6 +175,7 @@ func (b *Block) control(w *Warp, in *code.Inst, at int32, active, taken uint32) 
 	case code.KindSwitch:
 		b.sendAll(w, in, at, taken)
 	case code.KindPrint:
+		b.changed()
 		b.print(w, in, at, taken)
 	case code.KindAssert:
 		b.assert(w, in, at, taken)

@@ -56,6 +56,9 @@ func (b *Block) choose(w *Warp) bool {
 	case yields >= 0 && parked >= 0 && w.inVain():
 		w.release(parked)
 	case yields >= 0:
+		if b.kernel.Loops != nil || w.doubts > 0 {
+			restAll(b, w)
+		}
 		w.wake()
 		w.run = yields
 	case meets >= 0:
@@ -147,13 +150,13 @@ func (b *Block) givesWay(w *Warp, in *code.Inst) bool {
 	p := &w.paths[w.run]
 	if head := in.Target + 1; p.head != head {
 		if p.head == 0 || w.steps-w.since > 2*b.patience { // the loop in which it came there last was left
-			p.head, p.polls, p.digest, p.rounds = head, false, b.digest(w, p.lanes), 0
+			p.head, p.polls, p.digest, p.rounds = head, false, w.digest(b.kernel, p.lanes), 0
 			w.since = w.steps
 		}
 		return false
 	}
 	w.since = w.steps
-	digest := b.digest(w, p.lanes)
+	digest := w.digest(b.kernel, p.lanes)
 	same, polls := digest == p.digest, p.polls
 	p.digest, p.polls = digest, false
 	p.rounds++
@@ -166,19 +169,19 @@ func (b *Block) givesWay(w *Warp, in *code.Inst) bool {
 }
 
 // digest is a hash of what some lanes hold in their registers.
-func (b *Block) digest(w *Warp, lanes uint32) uint64 {
+func (w *Warp) digest(k *code.Kernel, lanes uint32) uint64 {
 	h := uint64(lanes)
 	mix := func(v uint64) { h = mixed(h, v) }
 	for m := lanes; m != 0; m &= m - 1 {
 		l := first(m)
-		for i := range w.Regs.R32[:b.kernel.Written[0]] {
+		for i := range w.Regs.R32[:k.Written[0]] {
 			mix(uint64(w.Regs.R32[i][l]))
 		}
-		for i := range w.Regs.R64[:b.kernel.Written[1]] {
+		for i := range w.Regs.R64[:k.Written[1]] {
 			mix(w.Regs.R64[i][l])
 		}
 	}
-	for _, p := range w.Regs.P[:b.kernel.Written[2]] {
+	for _, p := range w.Regs.P[:k.Written[2]] {
 		mix(uint64(p & lanes))
 	}
 	return h

@@ -42,9 +42,9 @@ func (b *Block) malloc(w *Warp, in *code.Inst, at int32, lanes uint32) {
 			address = heap.Allocate(size, align, name)
 		}
 		if address == 0 { // somebody may free some
-			w.paths[w.run].polls, b.polls = true, true
+			w.paths[w.run].polls = true
 		} else {
-			b.acts = true
+			b.changed()
 		}
 		w.Regs.R32[c.Result.First][l], w.Regs.R32[c.Result.First+1][l] = uint32(address), uint32(address>>32)
 	}
@@ -53,7 +53,7 @@ func (b *Block) malloc(w *Warp, in *code.Inst, at int32, lanes uint32) {
 // free takes back what malloc gave. A null pointer is nothing to free.
 func (b *Block) free(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	c := &b.kernel.Calls[in.Detail]
-	b.acts = true
+	b.changed()
 	by := "free" + b.placeText(at)
 	for m := lanes; m != 0; m &= m - 1 {
 		l := first(m)

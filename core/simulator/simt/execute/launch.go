@@ -34,6 +34,8 @@ type Running struct {
 	copies   []memory.Copy
 	options  Options
 	spent    atomic.Uint64
+	changes  uint64 // that blocks made to memory which others see; counted where they run in turn
+	writes   writes
 	undo     *memory.Undo // of memory, where several workers look for races in it; else nil
 	observer Observer     // nil: nobody looks
 

@@ -109,6 +109,9 @@ func (b *Block) run(w *Warp, quantum int) int {
 
 // jump goes to the target of an instruction; -1 if lanes must wait there, or give way to others.
 func (b *Block) jump(w *Warp, in *code.Inst, limit int32, alone bool) int32 {
+	if in.Back && (in.Polls || w.doubts > 0) && (limit < 0 || in.Arrive < limit) && b.looksAgain(w, in, alone) {
+		return -1
+	}
 	if in.Back && !alone && w.steps-w.since > b.patience && b.givesWay(w, in) {
 		return -1
 	}

@@ -27,6 +27,7 @@ type path struct {
 	polls  bool   // since then it looked at what other lanes may change
 	digest uint64 // of its registers then
 	rounds int    // how often that was, with others
+	loop   int32  // that polls, to whose head it came last, and 1; 0 none
 }
 
 // pathState says whether a path can run.

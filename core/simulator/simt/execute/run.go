@@ -183,10 +183,12 @@ func (r *Running) blockBytes() int64 {
 	return int64(r.Warps)*(registers+int64(k.Local)*2*lane.Lanes+1<<13) + shared + 1<<14
 }
 
-// work runs blocks until there are none left.
+// work runs blocks until there are none left. Each has a turn in every round, but those for which nothing has changed. For each block that
+// rests another one starts.
 func (x *worker) work() error {
+	starts := 1
 	for {
-		if len(x.resident) < x.most {
+		for ; starts > 0 && len(x.resident) < x.most; starts-- {
 			if err := x.start(); err != nil {
 				return err
 			}
@@ -194,33 +196,54 @@ func (x *worker) work() error {
 		if len(x.resident) == 0 {
 			return nil
 		}
+		starts = 1
+		awake := false
 		for i := 0; i < len(x.resident); i++ {
 			b := x.resident[i]
+			if b.resting.sleeps(b) {
+				starts++
+				continue
+			}
+			awake = true
 			over, err := b.advance(turnBudget)
 			if err != nil {
 				return err
 			}
+			if b.resting.rested {
+				starts++
+			}
 			if !over {
 				continue
 			}
-			b.stopFollowing()
-			if b.watcher != nil {
-				if err := x.launch.observer.Close(x.ctx, b, b.watcher); err != nil {
-					return err
-				}
+			if err := x.over(b); err != nil {
+				return err
 			}
-			x.launch.job.Progress().Add(1)
 			x.resident = append(x.resident[:i], x.resident[i+1:]...)
-			x.free = append(x.free, b)
 			i--
 			if x.launch.options.StopAtFirst && x.found.total > 0 {
 				return nil
 			}
 		}
+		if !awake && (len(x.resident) >= x.most || x.next.Load() >= x.launch.Blocks) {
+			x.hang()
+		}
 		if err := x.ctx.Err(); err != nil {
 			return err
 		}
 	}
+}
+
+// over is what there is to do when a block has ended.
+func (x *worker) over(b *Block) error {
+	b.stopFollowing()
+	if b.watcher != nil {
+		if err := x.launch.observer.Close(x.ctx, b, b.watcher); err != nil {
+			return err
+		}
+	}
+	x.launch.job.Progress().Add(1)
+	x.free = append(x.free, b)
+	return nil
 }
 
 // start makes the next block resident, if there is one.
@@ -313,7 +336,7 @@ func (b *Block) begin(linear uint64) {
 	r, k := b.Running, b.kernel
 	b.Linear, b.index = linear, r.blockIndex(linear)
 	b.alive, b.ended, b.err, b.steps = len(b.warps), false, nil, 0
-	b.active, b.acts, b.polls = 0, false, false
+	b.resting, b.rounds = resting{}, 0
 	clear(b.arrived[:])
 	b.patience = patience
 	b.mem.Reset()
@@ -332,6 +355,7 @@ func (b *Block) begin(linear uint64) {
 	for _, w := range b.warps {
 		w.live, w.state, w.steps, w.since, w.stood = w.born, warpReady, 0, 0, 0
 		w.slow, w.partial = false, false
+		w.looked, w.passes, w.doubts, w.writes, w.poll = ring{}, 0, 0, 0, poll{}
 		w.paths = append(w.paths[:0], path{lanes: w.born})
 		if w.born == 0 {
 			w.state, w.paths = warpDone, w.paths[:0]

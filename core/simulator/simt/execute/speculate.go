@@ -131,7 +131,8 @@ func (f *follower) used(b *Block, w *Warp, r code.Register, lanes uint32) {
 		}
 	}
 	b.note(checkDivision, w, d.at, lanes, nil, func() string {
-		return fmt.Sprintf("integer division by zero in lane %d", first(lanes))
+		return fmt.Sprintf("integer division by zero in lane %d, whose result is used. Where the source selects something else for such lanes, as by tl.where, "+
+			"the compiler may have left the selection out: it takes no divisor for 0", first(lanes))
 	})
 }
 

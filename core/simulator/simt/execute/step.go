@@ -29,6 +29,7 @@ func (b *Block) execute(w *Warp, in *code.Inst, at int32, lanes uint32) {
 		b.loadMatrix(w, in, at, lanes)
 	case code.KindMbarrier:
 		w.paths[w.run].polls = true
+		w.poll.note(b, w, in, at, lanes)
 		b.countShared(w, in, at, lanes)
 		if f := b.mem.Mbarrier(&w.Regs, in.Mem, memory.MbarrierOf(in.Detail), w.Index, lanes); f != nil {
 			b.fault(w, at, f)
@@ -69,7 +70,8 @@ func (b *Block) load(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	t := in.Mem
 	var f *memory.Fault
 	if t.Order != memory.Weak {
-		w.paths[w.run].polls, b.polls = true, true
+		w.paths[w.run].polls = true
+		w.poll.note(b, w, in, at, lanes)
 	}
 	if b.direct(t.Space) {
 		b.countGlobal(w, in, at, lanes)
@@ -86,13 +88,18 @@ func (b *Block) load(w *Warp, in *code.Inst, at int32, lanes uint32) {
 func (b *Block) store(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	t := in.Mem
 	var f *memory.Fault
-	b.acts = true
+	kept := b.kernel.Loops != nil && b.resting.beginWrite(b, w, in, lanes)
 	if b.direct(t.Space) {
 		b.countGlobal(w, in, at, lanes)
 		f = b.Running.Global.Store(&w.Regs, t, lanes)
 	} else {
 		b.countBlock(w, in, at, lanes)
 		f = b.mem.Store(&w.Regs, t, w.Index, lanes)
+	}
+	if b.kernel.Loops != nil {
+		b.resting.endWrite(b, w, in, at, lanes, kept)
+	} else if isGlobal(in) {
+		b.changed()
 	}
 	if f != nil {
 		b.fault(w, at, f)
@@ -102,13 +109,20 @@ func (b *Block) store(w *Warp, in *code.Inst, at int32, lanes uint32) {
 func (b *Block) atomic(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	t := in.Mem
 	var f *memory.Fault
-	w.paths[w.run].polls, b.polls = true, true
+	w.paths[w.run].polls = true
+	w.poll.note(b, w, in, at, lanes)
+	kept := b.kernel.Loops != nil && b.resting.beginWrite(b, w, in, lanes)
 	if b.direct(t.Space) {
 		b.countGlobal(w, in, at, lanes)
 		f = b.Running.Global.Atomic(&w.Regs, t, &in.Atomic, lanes)
 	} else {
 		b.countBlock(w, in, at, lanes)
 		f = b.mem.Atomic(&w.Regs, t, &in.Atomic, w.Index, lanes)
+	}
+	if b.kernel.Loops != nil {
+		b.resting.endWrite(b, w, in, at, lanes, kept)
+	} else if isGlobal(in) {
+		b.changed()
 	}
 	if f != nil {
 		b.fault(w, at, f)

@@ -11,6 +11,7 @@ type warpState uint8
 const (
 	warpReady warpState = iota
 	warpWaits           // at a barrier
+	warpRests           // it goes round a loop in which nothing changes; it runs again in its next turn
 	warpDone
 )
 
@@ -33,6 +34,11 @@ type Warp struct {
 	partial    bool     // some lanes are at a barrier to which others have not come
 	state      warpState
 	steps      uint64 // instructions so far: its clock
+	looked     ring   // how it stood when it came to the heads of loops that poll
+	passes     int    // through such loops in this turn
+	writes     uint64 // that may have changed memory
+	doubts     int    // heads of other loops at which it is looked at likewise
+	poll       poll   // the last time that it looked at what others may change
 	keep32     [code.MaxOutputs][lane.Lanes]uint32
 	keep64     [code.MaxOutputs][lane.Lanes]uint64
 	keepP      [code.MaxOutputs]uint32

@@ -63,6 +63,7 @@ type Fault struct {
 	Nearest  string // name of the nearest allocation, "" none; "shared memory", "local memory" are two
 	Distance int64  // bytes that it reaches beyond its end (positive) or starts before its start (negative), 0 inside
 	Size     uint64 // of that allocation
+	Offset   uint64 // Locate: how far into it
 	Inside   string // OutOfBounds: the allocation that it falls into though its pointer comes from another, "" none
 	Other    Party  // SharedRace, GlobalRace, StaleAsyncCopy: the other access
 	Atomic   bool   // an atomic, which loads and stores

@@ -26,3 +26,19 @@ func (g *Global) Place(allocation int) (kernel, process uint64) {
 
 // Bytes are those of an allocation.
 func (g *Global) Bytes(allocation int) []byte { return g.regions[allocation].bytes }
+
+// Locate says in which allocation the address of a fault is, and where.
+func (g *Global) Locate(f *Fault) {
+	if in := g.within(f.Address, f.Address+uint64(f.Bytes), 0); in != nil {
+		f.near(in)
+		f.Offset = f.Address - in.base
+	}
+}
+
+// Parameters are those of the kernel that point to the allocation in which an address lies, as bits.
+func (g *Global) Parameters(address uint64) uint64 {
+	if in := g.within(address, address+1, 0); in != nil {
+		return in.params | g.any
+	}
+	return 0
+}

@@ -5,6 +5,8 @@ package target
 import (
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/prlx-go/prlx/core/simulator/ptx"
 	"github.com/prlx-go/prlx/core/simulator/simt/memory"
@@ -66,6 +68,13 @@ var SM80 = &Target{
 // IsLater reports whether an instruction came with a later architecture.
 func (t *Target) IsLater(op ptx.Opcode) bool {
 	return slices.Contains(t.later, op.Name) || slices.ContainsFunc(op.Mods, func(mod string) bool { return slices.Contains(t.laterMods, mod) })
+}
+
+// IsBefore reports whether the architecture that a module names in its .target came later: "sm_90a".
+func (t *Target) IsBefore(name string) bool {
+	digits := strings.TrimRight(strings.TrimPrefix(name, "sm_"), "abcdefghijklmnopqrstuvwxyz")
+	number, err := strconv.ParseUint(digits, 10, 32)
+	return err == nil && uint32(number) > t.Number
 }
 
 // HasFence reports whether membar and fence have a modifier.

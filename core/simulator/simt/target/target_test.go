@@ -54,3 +54,11 @@ func TestAtomicsOfSM80(t *testing.T) {
 		t.Error("fences are of a block, the GPU or the system, not of a cluster")
 	}
 }
+
+func TestTargetsThatCameAfterSM80(t *testing.T) {
+	for name, before := range map[string]bool{"sm_90": true, "sm_90a": true, "sm_100f": true, "sm_80": false, "sm_75": false, "": false, "debug": false} {
+		if got := SM80.IsBefore(name); got != before {
+			t.Errorf("sm_80 is before %q: got %t, want %t", name, got, before)
+		}
+	}
+}
