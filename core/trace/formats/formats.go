@@ -14,6 +14,8 @@ import (
 	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/trace/chrometrace"
 	"github.com/prlx-go/prlx/core/trace/nsys"
+	"github.com/prlx-go/prlx/core/trace/perfetto"
+	"github.com/prlx-go/prlx/core/trace/rocprof"
 	"github.com/prlx-go/prlx/core/trace/source"
 	"github.com/prlx-go/prlx/core/trace/xspace"
 )
@@ -24,6 +26,10 @@ var Table = []*source.Format{
 	&xspace.Format,
 	&chrometrace.Format,
 	&nsys.Format,
+	&rocprof.JSON,
+	&rocprof.Table,
+	&rocprof.Database,
+	&perfetto.Format,
 }
 
 // Of returns the format of a file whose first bytes, decompressed, are head; nil where it is none of the table, or too damaged to tell.
@@ -76,7 +82,7 @@ func OfWhole(ctx context.Context, path string, head []byte) (*source.Format, err
 }
 
 // expected names what a reader of traces expects.
-const expected = "an XSpace (.xplane.pb), Chrome / Kineto JSON or Nsight Systems trace"
+const expected = "an XSpace (.xplane.pb), Chrome / Kineto JSON, Nsight Systems, rocprofv3 or Perfetto trace"
 
 // ForWork returns the format whose reader of work takes a file, and the file itself where it can be read only once: it was opened, and its first
 // bytes were looked at. What is not known for certain goes to the reader of streams, whose error says what is wrong with it.

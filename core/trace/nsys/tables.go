@@ -10,7 +10,6 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/trace/rows"
-	"github.com/prlx-go/prlx/core/trace/source"
 	"github.com/prlx-go/prlx/core/trace/sqlite"
 )
 
@@ -150,7 +149,7 @@ func (b *book) Read(ctx context.Context, ask rows.Ask, visit func(r *rows.Row) e
 		b.texts = texts
 	}
 	one := &rows.Row{}
-	args := &arguments{}
+	args := &rows.Args{}
 	for _, v := range b.views {
 		if !ask.Wants(v.role) {
 			continue
@@ -158,7 +157,7 @@ func (b *book) Read(ctx context.Context, ask rows.Ask, visit func(r *rows.Row) e
 		err := b.db.Read(ctx, v.table, func(r *sqlite.Row) error {
 			v.row(r, b, one)
 			if one.Args = nil; ask.Args {
-				args.of(v, r)
+				v.arguments(args, r)
 				one.Args = args
 			}
 			return visit(one)
@@ -310,67 +309,33 @@ func withoutVersion(call string) string {
 	return call[:at]
 }
 
-// arguments are what a row says beside name, place and time, under the names that Kineto uses.
-type arguments struct {
-	list [10]argument
-	n    int
-}
-
-type argument struct {
-	name string
-	x    [3]int64
-	many bool
-}
-
-func (a *arguments) add(name string, r *sqlite.Row, column int) {
-	if !r.Null(column) {
-		a.list[a.n] = argument{name: name, x: [3]int64{r.Int(column)}}
-		a.n++
+// arguments puts what a row says beside name, place and time into args, under the names that Kineto uses.
+func (v *view) arguments(a *rows.Args, r *sqlite.Row) {
+	add := func(name string, column int) {
+		if !r.Null(column) {
+			a.Int(name, r.Int(column))
+		}
 	}
-}
-
-// three adds three columns that stand one behind the other.
-func (a *arguments) three(name string, r *sqlite.Row, first int) {
-	if first >= 0 {
-		a.list[a.n] = argument{name: name, x: [3]int64{r.Int(first), r.Int(first + 1), r.Int(first + 2)}, many: true}
-		a.n++
+	three := func(name string, first int) {
+		if first >= 0 {
+			a.Three(name, r.Int(first), r.Int(first+1), r.Int(first+2))
+		}
 	}
-}
-
-// of takes the arguments of a row.
-func (a *arguments) of(v *view, r *sqlite.Row) {
-	a.n = 0
+	a.Reset()
 	if onDevice(v.role) {
-		a.add("device", r, v.device)
-		a.add("context", r, v.context)
-		a.add("stream", r, v.stream)
+		add("device", v.device)
+		add("context", v.context)
+		add("stream", v.stream)
 	}
-	a.add("correlation", r, v.correlation)
-	a.add("bytes", r, v.bytes)
-	a.add("registers per thread", r, v.registers)
+	add("correlation", v.correlation)
+	add("bytes", v.bytes)
+	add("registers per thread", v.registers)
 	if v.static >= 0 && v.dynamic >= 0 {
-		a.list[a.n] = argument{name: "shared memory", x: [3]int64{r.Int(v.static) + r.Int(v.dynamic)}}
-		a.n++
+		a.Int("shared memory", r.Int(v.static)+r.Int(v.dynamic))
 	}
-	a.three("grid", r, v.grid)
-	a.three("block", r, v.block)
+	three("grid", v.grid)
+	three("block", v.block)
 	if v.role == rows.Range && r.Int(v.domain) != 0 {
-		a.add("domain", r, v.domain)
+		add("domain", v.domain)
 	}
-}
-
-// AppendArgs appends them as members of a JSON object.
-func (a *arguments) AppendArgs(dst []byte, open int, _ *source.Lost) []byte {
-	for _, one := range a.list[:a.n] {
-		dst = source.OpenArg(dst, open, one.name)
-		if !one.many {
-			dst = strconv.AppendInt(dst, one.x[0], 10)
-			continue
-		}
-		for i, x := range one.x {
-			dst = strconv.AppendInt(append(dst, `[,,`[i]), x, 10)
-		}
-		dst = append(dst, ']')
-	}
-	return dst
 }
