@@ -197,3 +197,10 @@ def test_damage_is_said_with_its_place(tmp_path: Path, damage: str) -> None:
     )
     with pytest.raises(prlx.PrlxError):
         prlx.open(path)
+
+
+def test_a_trace_without_kernels_says_how_its_recorder_gets_them(tmp_path: Path) -> None:
+    path = tmp_path / "a.pftrace"
+    path.write_bytes(library())
+    said = prlx.find_cycles(path, progress=False).document["warnings"]
+    assert any("no kernels: record what devices execute, with a recorder of GPUs" in text for text in said), said

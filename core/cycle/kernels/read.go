@@ -18,7 +18,7 @@ func Read(j *job.Job, path string, opt Options) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return (&gather{found}).finish(j.Context(), f.Name)
+	return (&gather{found}).finish(j.Context(), f.Name, f.Devices)
 }
 
 // work is what a reader looks for.

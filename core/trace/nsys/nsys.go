@@ -15,7 +15,7 @@ import (
 )
 
 // Format is the database in the table of formats.
-var Format = rows.Format(source.Format{Name: "nsys", Title: "Nsight Systems database", Kind: format.Nsight, Endings: []string{".sqlite"}}, open)
+var Format = rows.Format(source.Format{Name: "nsys", Title: "Nsight Systems database", Kind: format.Nsight, Endings: []string{".sqlite"}, Devices: "with nsys profile --trace=cuda,nvtx"}, open)
 
 // Facts reads what the database says of the whole.
 func (b *book) Facts(ctx context.Context) (*source.Facts, error) {

@@ -22,6 +22,7 @@ import (
 // Format is the trace in the table of formats.
 var Format = rows.Format(source.Format{
 	Name: "perfetto", Title: "Perfetto trace", Kind: format.Perfetto, Endings: []string{".pftrace", ".perfetto-trace"},
+	Devices: "with a recorder of GPUs, such as torch.profiler or rocprofv3 --kernel-trace --output-format pftrace",
 }, open)
 
 // book is an open trace.

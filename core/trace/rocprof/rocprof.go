@@ -13,10 +13,13 @@ import (
 
 // The forms, in the table of formats.
 var (
-	JSON     = rows.Format(source.Format{Name: "rocprofv3-json", Title: "rocprofv3 JSON", Kind: format.RocprofJSON, Endings: []string{"_results.json"}}, openJSON)
-	Table    = rows.Format(source.Format{Name: "rocprofv3-csv", Title: "rocprofv3 table", Kind: format.RocprofCSV, Endings: []string{"_kernel_trace.csv"}}, openTable)
-	Database = rows.Format(source.Format{Name: "rocpd", Title: "rocpd database", Kind: format.Rocpd, Endings: []string{"_results.db"}}, openDatabase)
+	JSON     = rows.Format(source.Format{Name: "rocprofv3-json", Title: "rocprofv3 JSON", Kind: format.RocprofJSON, Endings: []string{"_results.json"}, Devices: devices}, openJSON)
+	Table    = rows.Format(source.Format{Name: "rocprofv3-csv", Title: "rocprofv3 table", Kind: format.RocprofCSV, Endings: []string{"_kernel_trace.csv"}, Devices: devices}, openTable)
+	Database = rows.Format(source.Format{Name: "rocpd", Title: "rocpd database", Kind: format.Rocpd, Endings: []string{"_results.db"}, Devices: devices}, openDatabase)
 )
+
+// devices is how kernels come into any of them.
+const devices = "with rocprofv3 --kernel-trace"
 
 // undated is what all forms lack.
 const undated = "the date: rocprofv3 counts from when the host was started"
