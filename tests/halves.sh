@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Runs the Python tests as two processes of pytest at once, as `tests/halves.sh PYTHON [OPTION...]`: those of kernels (Triton on the
-# simulator), and all others. Only the others measure clocks: probers of one host find each other, so there must be one process of them.
+# simulator, and over its driver), and all others; each takes about half of the time. Only the others measure clocks: probers of one host
+# find each other, so there must be one process of them.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-kernels=(tests/simulator tests/llir tests/upstream tests/bugs)
+kernels=(tests/simulator tests/driver tests/llir tests/upstream tests/bugs)
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 "$@" -m pytest -q "${kernels[@]}" >"$said" 2>&1 &

@@ -87,7 +87,7 @@ def simulate_cuda(
     _remember(called, text)
     given = Given(
         ptx, lowered or kernel, grid, block, args, shared_bytes=shared_bytes, memory=memory,
-        called=kernel or _only(ptx), names=_arguments(text, kernel or _only(ptx)), texts=lambda: _texts(called, text),
+        called=kernel or _only(ptx), names=_arguments(text, kernel or _only(ptx)), texts=lambda: held_text(called, text),
     )  # fmt: skip
     return run_text(given, output, mode, outputs, overwrite, machine or {})
 
@@ -123,7 +123,7 @@ def _arguments(text: str, kernel: str) -> tuple[str, ...]:
     return tuple(one[1] for one in names if one is not None)
 
 
-def _texts(name: str, text: str) -> dict[str, Any]:
+def held_text(name: str, text: str) -> dict[str, Any]:
     """The text as results and recordings hold it."""
     held = {"file": name, "function": Path(name).name, "first_line": 1, "text": text}
     return {"functions": [held], "constants": []}

@@ -60,41 +60,22 @@ _SHOWN = 20  # rows of a card
 
 
 @dataclass(frozen=True, repr=False)
-class ProgramRun(Judged):
-    """What a program did on the simulator, with every process that it started. The document is ``prlx.simulate/1``.
+class SimulatedRun(Judged):
+    """What many launches did on the simulator, added up. The document is ``prlx.simulate/1``.
 
     Attributes
     ----------
-    recordings
-        The recordings of its launches, in their order.
     session
-        The directory that they are in; None where nothing was recorded.
-    stdout, stderr
-        What it printed; None where that went where programs print.
-
-    Examples
-    --------
-    >>> import sys
-    >>> ran = prlx.simulate_program([sys.executable, "examples/ptx/driver.py"], capture_output=True)
-    >>> ran.passed, ran.launches, ran.exit_code, ran.stdout.strip()
-    (True, 1, 0, '[1.0, 3.0, 5.0]')
+        The directory that their recordings are in; None where nothing was recorded.
     """
 
-    recordings: tuple[Path, ...] = ()
     session: Path | None = None
-    stdout: str | None = field(default=None, repr=False, compare=False)
-    stderr: str | None = field(default=None, repr=False, compare=False)
     seen: Run | None = field(default=None, repr=False, compare=False)
 
     @property
     def passed(self) -> bool:
-        """Whether the program ended with 0, every check ran, and none found anything."""
+        """Whether all ended well, every check ran, and none found anything."""
         return self.conclusion.outcome == "passed"
-
-    @property
-    def exit_code(self) -> int:
-        """The program's, 128 more than the signal that ended it."""
-        return int(self.document["exit_status"])
 
     @property
     def launches(self) -> int:
@@ -108,7 +89,7 @@ class ProgramRun(Judged):
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What the checks found in kernels, and in what the program asked of its runtime."""
+        """What the checks found in kernels, and in what a program asked of its runtime."""
         return tuple(Finding.of(row) for row in self.document["findings"])
 
     @property
@@ -137,7 +118,7 @@ class ProgramRun(Judged):
         return self.lines.to_pandas()
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write the document (``.json``), or the page of the program for a browser (``.html``).
+        """Write the document (``.json``), or the page of the launches for a browser (``.html``).
 
         Parameters
         ----------
@@ -172,15 +153,52 @@ class ProgramRun(Judged):
             for row in self.document["kernels"]
         ]
         sentence = f"{plural(self.launches, 'launch')}, {plural(self.instructions, 'warp instruction')}, "
-        sentence += f"exit code {self.exit_code}, {plural(len(self.findings), 'finding')}"
+        sentence += f"{self._ended()}{plural(len(self.findings), 'finding')}"
         return Card("Program", sentence, ("kernel", "launches", "instructions", "lanes", "bytes"), rows, notes)
 
+    def _ended(self) -> str:
+        return ""
 
-def pictured(ran: ProgramRun) -> Mapping[str, Any]:
+
+@dataclass(frozen=True, repr=False)
+class ProgramRun(SimulatedRun):
+    """What a program did on the simulator, with every process that it started. The document is ``prlx.simulate/1``.
+
+    Attributes
+    ----------
+    recordings
+        The recordings of its launches, in their order.
+    session
+        The directory that they are in; None where nothing was recorded.
+    stdout, stderr
+        What it printed; None where that went where programs print.
+
+    Examples
+    --------
+    >>> import sys
+    >>> ran = prlx.simulate_program([sys.executable, "examples/ptx/driver.py"], capture_output=True)
+    >>> ran.passed, ran.launches, ran.exit_code, ran.stdout.strip()
+    (True, 1, 0, '[1.0, 3.0, 5.0]')
+    """
+
+    recordings: tuple[Path, ...] = ()
+    stdout: str | None = field(default=None, repr=False, compare=False)
+    stderr: str | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def exit_code(self) -> int:
+        """The program's, 128 more than the signal that ended it."""
+        return int(self.document["exit_status"])
+
+    def _ended(self) -> str:
+        return f"exit code {self.exit_code}, "
+
+
+def pictured(ran: SimulatedRun) -> Mapping[str, Any]:
     """The document with what only pages show."""
     if ran.seen is None:
         return ran.document
-    return ran.seen.document(recording=ran.session, status=ran.exit_code, pictures=True)
+    return ran.seen.document(recording=ran.session, status=int(ran.document["exit_status"]), pictures=True)
 
 
 def simulate_program(
@@ -301,7 +319,7 @@ def simulate_program(
         target.close(partial=status != 0)
     made = () if target is None else tuple(target.path / str(row["file"]) for row in target.launches)
     session = None if target is None else target.path
-    return ProgramRun(seen.document(recording=session, status=status), made, session, *said, seen)
+    return ProgramRun(seen.document(recording=session, status=status), session, seen, made, *said)
 
 
 def shown_name(program: str) -> str:

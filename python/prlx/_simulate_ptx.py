@@ -133,6 +133,12 @@ def run_text(
 ) -> Simulation:
     """Launch it, and record it where that is asked for."""
     options = with_changes(Options(), machine)
+    with recording(output, mode, outputs, overwrite) as begin:
+        return launch_text(given, options, machine, begin)
+
+
+def launch_text(given: Given, options: Options, machine: Mapping[str, Any], begin: Begin) -> Simulation:
+    """Launch it; ``machine`` holds what ``options`` has otherwise than by default."""
     loaded = load_text(given.text)
     number = _find(loaded, given.kernel)
     name = loaded.kernels[number]
@@ -149,33 +155,42 @@ def run_text(
         texts=given.texts,
         called=given.called,
     )
-    with _recording(output, mode, outputs, overwrite) as begin:
-        return _run(launch, options, machine, registered, begin)
+    return _run(launch, options, machine, registered, begin)
 
 
 Begin: TypeAlias = Callable[[str], tuple[Target, int, dict[str, Any]] | None]
 
 
 @contextlib.contextmanager
-def _recording(
-    output: str | os.PathLike[str] | None, mode: Mode, outputs: int | str | None, overwrite: bool
+def recording(
+    output: str | os.PathLike[str] | None,
+    mode: Mode,
+    outputs: int | str | None,
+    overwrite: bool,
+    *,
+    directory: bool = False,
 ) -> Iterator[Begin]:
-    """Where the launch is recorded to, if that is asked for."""
+    """Where launches are recorded to, if that is asked for: one to a file, or all to a directory."""
     if output is None:
         yield lambda _: None
         return
-    if Path(output).suffix != ".prlx":
+    if not directory and Path(output).suffix != ".prlx":
         raise UsageError("expected a name that ends in .prlx", path=str(output))
     extras = _record.extras(outputs=outputs)
     chosen, extras = asked_again(mode, extras)
-    target = Target(output, mode=chosen, filter=None, overwrite=overwrite, extras=extras, directory=False)
+    target = Target(output, mode=chosen, filter=None, overwrite=overwrite, extras=extras, directory=directory)
 
     def begin(kernel: str) -> tuple[Target, int, dict[str, Any]] | None:
         begun = target.begin(kernel, None)
         return None if begun is None else (target, *begun)
 
-    yield begin
-    target.close(partial=False)
+    complete = False
+    try:
+        yield begin
+        complete = True
+    finally:
+        if complete or directory:
+            target.close(partial=not complete)
 
 
 def _run(

@@ -2,6 +2,8 @@
 
 Every process writes its trace into one run directory, whoever started it when, with the readings of its host's clocks in the
 trace (plane ``/host:snapshots``) and beside it (``<host>.snapshot_pairs.pb``). ``prlx combine`` finds all of it by itself.
+
+``prlx.jax.simulate(function, *args)`` runs the Pallas kernels of a function on the simulator.
 """
 
 from __future__ import annotations
@@ -27,9 +29,20 @@ from ._errors import PrlxError, UsageError
 
 if TYPE_CHECKING:
     from ._combine import CombinedTrace
+    from ._pallas import PallasRun, simulate
     from ._request import Path as AnyPath
 
-__all__ = ["Trace", "start_trace", "stop_trace", "trace"]
+__all__ = ["PallasRun", "Trace", "simulate", "start_trace", "stop_trace", "trace"]
+
+
+def __getattr__(name: str) -> Any:
+    """The simulator's names, when they are used: jobs that are traced need none of it."""
+    if name not in ("PallasRun", "simulate"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import _pallas
+
+    return getattr(_pallas, name)
+
 
 _TIMEOUT_MS = 60_000  # for the other processes to say how the run is called
 

@@ -31,6 +31,7 @@ def test_quick_benchmark_measures_every_part() -> None:
     assert all(figure["peak_rss_mib"] > 0 for figure in report["figures"])
 
 
+@pytest.mark.nightly
 def test_quick_benchmark_of_comparisons_measures_every_part() -> None:
     if shutil.which("go") is None:
         pytest.skip("go is not installed: it builds the generator of the inputs")
@@ -70,6 +71,7 @@ def test_quick_benchmark_of_cycles_measures_every_part() -> None:
         assert part in done.stdout
 
 
+@pytest.mark.nightly
 def test_quick_benchmark_of_the_machine_measures_every_part() -> None:
     if not any((REPOSITORY / "build" / "triton").glob("3.*/triton")):
         pytest.skip("no Triton under build/triton: make test-python installs it")
@@ -115,6 +117,7 @@ def test_the_cost_of_a_prober_is_measured() -> None:
         assert part in done.stdout
 
 
+@pytest.mark.nightly
 def test_quick_benchmark_of_tapes_measures_every_part() -> None:
     if not (REPOSITORY / "build/torch/stubs").is_dir():
         message = "no torch: make build/torch/.ready installs it"

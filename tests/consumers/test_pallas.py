@@ -1,0 +1,105 @@
+"""Kernels of JAX's Pallas on the simulator (pallas_cases.py runs them, in the Python that has JAX)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import environments
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TRITON = ROOT / "build" / "triton" / "3.9.0"
+AGREE = (
+    "softmax", "layer_norm", "layer_norm, backward", "rms_norm", "rms_norm, backward", "mha", "mha, causal", "mha, segments",
+    "mha, backward", "mha, causal, backward", "gqa", "mqa", "paged_attention", "paged_attention, splits",
+)  # fmt: skip
+FAULTS = (
+    "a block beyond the end", "a load beyond the end", "a store beyond the end", "a place beyond the end",
+    "all programs write one block", "a sum that nobody began", "a sum without an atomic", "a division of 0 by 0",
+    "an input is written",
+)  # fmt: skip
+AROUND = ("scan", "while_loop", "cond", "jit", "vmap", "checkpoint")
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory):
+    """The rows of a kind of cases, by name."""
+    if not environments.JOBS.ready:
+        pytest.skip("JAX for this Python is not installed")
+    if not TRITON.is_dir():
+        pytest.skip("Triton 3.9.0 is not installed")
+
+    @cache
+    def run(kind: str) -> dict[str, dict]:
+        command = [
+            environments.JOBS.python,
+            Path(__file__).with_name("pallas_cases.py"),
+            kind,
+            tmp_path_factory.mktemp(kind),
+        ]
+        search = os.pathsep.join([str(ROOT / "python"), str(TRITON)])
+        variables = {**os.environ, "PYTHONPATH": search, "TRITON_DEFAULT_FP_FUSION": "1", "JAX_PLATFORMS": "cpu"}
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False, timeout=900)
+        assert done.returncode == 0, done.stderr[-4000:]
+        return {row["name"]: row for row in json.loads(done.stdout)}
+
+    return run
+
+
+@pytest.mark.parametrize("name", AGREE)
+def test_a_kernel_of_jax_agrees_with_its_interpreter(cases, name: str) -> None:
+    row = cases("agree")[name]
+    assert row["passed"]
+    assert row["findings"] == []
+    assert row["launches"] >= 1
+    assert len(row["kernels"]) == row["launches"]
+    # Gradients in halves are sums of 128 numbers about 1, rounded in another order.
+    assert row["apart"] <= (1e-2 if row["half"] else 1e-4), row
+    # The lines are those of JAX's own file.
+    function = name.split(",")[0]
+    assert row["files"] == [FILES.get(function, function) + ".py"]
+
+
+FILES = {"mha": "attention", "gqa": "decode_attention", "mqa": "decode_attention"}
+
+
+def test_every_case_is_looked_at(cases) -> None:
+    assert set(cases("agree")) == set(AGREE)
+    assert set(cases("faults")) == set(FAULTS)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_named(cases, name: str) -> None:
+    row = cases("faults")[name]
+    assert row["found"][:1] == [row["wanted"]], row["texts"]
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_what_stands_around_a_kernel_runs_as_jax_runs_it(cases, name: str) -> None:
+    row = cases("programs")[name]
+    assert row["same"]
+    assert row["launches"] == {"scan": 6, "while_loop": 3, "jit": 2}.get(name, 1)
+
+
+def test_what_cannot_run_is_refused_by_name(cases) -> None:
+    rows = cases("programs")
+    assert rows["Mosaic GPU"]["error"] == "UsageError"
+    assert "copied is a kernel for Mosaic GPU" in rows["Mosaic GPU"]["message"]
+    assert rows["no function"]["error"] == "UsageError"
+    assert rows["stop"]["error"] == "FindingError"
+    assert "uninitialised-global in summed" in rows["stop"]["message"]
+
+
+def test_a_function_without_a_kernel_is_inconclusive(cases) -> None:
+    row = cases("programs")["no kernel"]
+    assert row["outcome"] == "inconclusive"
+    assert "it calls no kernel of Pallas" in row["why"]
+
+
+def test_launches_are_recorded(cases) -> None:
+    row = cases("programs")["recorded"]
+    assert row["launches"] == row["recordings"] == 6
