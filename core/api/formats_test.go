@@ -94,8 +94,8 @@ func examples(t *testing.T) map[string]example {
 		"chrome object":    {[]byte(`{"baseTimeNanoseconds": 1700000000000000000, "traceEvents": [` + events + `]}`), traceOps + " cycles", "a Chrome / Kineto JSON trace"},
 		"chrome list":      {[]byte(`[` + events + `]`), traceOps + " cycles", "a Chrome / Kineto JSON trace"},
 		"kineto":           {[]byte(`{"schemaVersion": 1, "deviceProperties": [{"id": 0}], "traceEvents": [` + events + `]}`), traceOps + " cycles", "a Chrome / Kineto JSON trace"},
-		"perfetto":         {perfetto(), "", "a Perfetto trace (.pftrace)"},
-		"our own track":    {read("../report/kernelreport/testdata/diverged.pftrace"), "", "a Perfetto trace (.pftrace)"},
+		"perfetto":         {perfetto(), traceOps + " cycles", "a Perfetto trace (.pftrace)"},
+		"our own track":    {read("../report/kernelreport/testdata/diverged.pftrace"), traceOps + " cycles", "a Perfetto trace (.pftrace)"},
 		"recording v1":     {read(v1), recordingOps, "a recording of a kernel (.prlx)"},
 		"recording v2":     {read(v2), recordingOps, "a recording of a kernel (.prlx)"},
 		"pairs message":    {pairs(), "inspect", "a file of clock snapshots|holds snapshot"},
@@ -106,10 +106,10 @@ func examples(t *testing.T) map[string]example {
 		"declared":         {[]byte("[nodes]\nnode1 = { offset_ns = 5 }\n"), "inspect", clock},
 		"our document":     {[]byte(`{"schema": "prlx.combine/1", "nodes": [{"id": "node0", "offset_ns": 0}]}`), "", "a document that prlx wrote"},
 		"damaged nsys":     {database("CUPTI_ACTIVITY_KIND_KERNEL"), "", "an Nsight Systems database|pages of 0 bytes"},
-		"rocpd":            {database("rocpd_kernel_dispatch"), "", "a rocpd database"},
+		"rocpd":            {database("rocpd_kernel_dispatch"), "", "a rocpd database|pages of 0 bytes"},
 		"sqlite":           {database("people"), "", "a SQLite database"},
-		"rocprof csv":      {[]byte("\"Kind\",\"Agent_Id\",\"Kernel_Name\",\"Start_Timestamp\",\"End_Timestamp\"\n\"KERNEL_DISPATCH\",1,\"k\",5,6\n"), "", "a table of rocprof"},
-		"rocprof json":     {[]byte(`{"rocprofiler-sdk-tool": [{"metadata": {"pid": 1}}]}`), "", "a document of rocprofv3"},
+		"rocprof csv":      {[]byte("\"Kind\",\"Agent_Id\",\"Kernel_Name\",\"Start_Timestamp\",\"End_Timestamp\"\n\"KERNEL_DISPATCH\",1,\"k\",5,6\n"), traceOps + " cycles", "a table of rocprof"},
+		"rocprof json":     {[]byte(`{"rocprofiler-sdk-tool": [{"metadata": {"pid": 1}, "buffer_records": {"kernel_dispatch": [{"start_timestamp": 5, "end_timestamp": 6}]}}]}`), traceOps + " cycles", "a document of rocprofv3"},
 		"elf":              {append([]byte("\x7fELF\x02\x01\x01"), noise[:200]...), "", "a program or library"},
 		"zip":              {zipped(t, space.Bytes()), "", "a ZIP archive"},
 		"compressed twice": {gzipped(t, space.Bytes()), "", "compressed twice"}, // once more below
@@ -238,21 +238,21 @@ func TestEveryFormatIsReadOrRefusedByItsName(t *testing.T) {
 	}
 }
 
-// TestADirectoryOfForeignTracesIsRefusedByName: what a directory holds decides what is said about it.
-func TestADirectoryOfForeignTracesIsRefusedByName(t *testing.T) {
+// TestWhatADirectoryHoldsDecidesWhatIsSaidOfIt: traces of one format cannot become those of another, and beside those of another they are named.
+func TestWhatADirectoryHoldsDecidesWhatIsSaidOfIt(t *testing.T) {
 	dir := t.TempDir()
 	for k := range 2 {
 		save(t, filepath.Join(dir, fmt.Sprintf("rank%d.pftrace", k)), perfetto())
 	}
 	combine := operations()["combine"]
 	_, err := combine(job.New(t.Context(), job.Options{}), []byte(`{"inputs":[`+quoted(dir)+`],"output":`+quoted(filepath.Join(t.TempDir(), "out.xplane.pb"))+`}`))
-	if err == nil || !strings.Contains(err.Error(), "a Perfetto trace") {
-		t.Errorf("alone: %v", err)
+	if err == nil || !strings.Contains(err.Error(), "inputs are Perfetto trace") {
+		t.Errorf("alone, as an XSpace: %v", err)
 	}
 	all := examples(t)
 	save(t, filepath.Join(dir, "node0.xplane.pb"), all["xspace"].bytes)
 	reply, err := combine(job.New(t.Context(), job.Options{}), []byte(`{"inputs":[`+quoted(dir)+`],"output":`+quoted(filepath.Join(t.TempDir(), "run"))+`}`))
-	if err != nil || !strings.Contains(string(reply), "not read: rank0.pftrace, which is a Perfetto trace (.pftrace), and 1 more") {
+	if err != nil || !strings.Contains(string(reply), "2 Perfetto trace files beside the XSpace files are not used") {
 		t.Errorf("beside an XSpace: %v, %.600s", err, reply)
 	}
 }

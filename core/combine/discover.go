@@ -108,11 +108,10 @@ func (r *Request) AddClockFiles(ctx context.Context, f *Found) error {
 }
 
 type walker struct {
-	ctx    context.Context
-	found  *Found
-	files  int
-	unread []unread // traces in formats that are not read
-	args   []string // what was named
+	ctx   context.Context
+	found *Found
+	files int
+	args  []string // what was named
 }
 
 // root is the directory that all arguments share.
@@ -125,12 +124,6 @@ func (w *walker) root() string {
 		dirs = append(dirs, filepath.Clean(p))
 	}
 	return commonDir(dirs)
-}
-
-// unread is a trace in a format that is not read.
-type unread struct {
-	path string
-	kind format.Kind
 }
 
 func (w *walker) argument(id, path string) error {
@@ -146,17 +139,11 @@ func (w *walker) argument(id, path string) error {
 		return nil
 	}
 	before := len(w.found.Traces)
-	w.unread = nil
 	if err := w.directory(path, 0); err != nil {
 		return err
 	}
 	n := len(w.found.Traces) - before
-	if n > 0 && len(w.unread) > 0 {
-		w.note("not read: %s, which is %s%s", filepath.Base(w.unread[0].path), w.unread[0].kind, andMore(len(w.unread)-1))
-	}
 	switch {
-	case n == 0 && len(w.unread) > 0:
-		return w.unread[0].kind.Refuse(w.unread[0].path, "XSpace or Chrome / Kineto JSON traces in this directory")
 	case n == 0:
 		return fault.New(fault.IO, "no traces in this directory").WithPath(path).WithHint("expected .xplane.pb or Chrome JSON files, or directories that hold them")
 	case id != "" && n > 1:
@@ -268,9 +255,6 @@ func (w *walker) file(traces byFormat, path string, st os.FileInfo, missing erro
 	case c.clocks != "":
 		w.clockFile(path, c.clocks)
 		w.see(path, "").spare = true // unless it is used
-	case c.kind == format.Perfetto, c.kind == format.Nsight, c.kind == format.Rocpd, c.kind == format.RocprofCSV, c.kind == format.RocprofJSON:
-		w.unread = append(w.unread, unread{path, c.kind})
-		w.see(path, c.kind.String()+", which prlx does not read")
 	case traces.addByName(path):
 	default:
 		s := w.see(path, c.why)

@@ -87,6 +87,15 @@ func (s *Stream) DiskSize() int64 { return s.diskSize }
 // Consumed returns how many bytes on disk were read so far.
 func (s *Stream) Consumed() int64 { return s.in.n }
 
+// Peek returns the first n decompressed bytes, fewer where there are no more, and reads none of them. It is called before anything is read.
+// What is wrong with the stream is said when it is read.
+func (s *Stream) Peek(n int) []byte {
+	ahead := bufio.NewReaderSize(s.r, n)
+	head, _ := ahead.Peek(n)
+	s.r = ahead
+	return head
+}
+
 // Read reads decompressed bytes. Its errors are io.EOF and *fault.Error; a compressed stream that is cut short gives one that wraps
 // io.ErrUnexpectedEOF.
 func (s *Stream) Read(p []byte) (int, error) {

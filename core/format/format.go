@@ -23,6 +23,10 @@ const (
 	Chrome       Kind = "chrome"         // Chrome / Kineto JSON, as an object or a list
 	Recording    Kind = "recording"      // .prlx, v1 or v2
 	Nsight       Kind = "nsight"         // the SQLite database that nsys exports
+	Rocpd        Kind = "rocpd"          // the SQLite database of rocprofv3
+	RocprofCSV   Kind = "rocprof-csv"    // the table of kernels of rocprof, version 2 or 3
+	RocprofJSON  Kind = "rocprof-json"   // the document of rocprofv3
+	Perfetto     Kind = "perfetto"       // .pftrace
 	Tape         Kind = "tape"           // of training steps
 	PairsMessage Kind = "snapshot-pairs" // SnapshotPairs as protobuf
 	ClockText    Kind = "clock-text"     // clock readings as text: probe windows, raw stamps, round or declared offsets, snapshot pairs
@@ -31,23 +35,22 @@ const (
 
 // What prlx does not read.
 const (
-	Empty       Kind = "empty"
-	Perfetto    Kind = "perfetto"
-	Rocpd       Kind = "rocpd"
-	SQLite      Kind = "sqlite"
-	RocprofCSV  Kind = "rocprof-csv"
-	RocprofJSON Kind = "rocprof-json"
-	ELF         Kind = "elf"
-	ZIP         Kind = "zip"
-	Tar         Kind = "tar"
-	Gzip        Kind = "gzip" // compressed twice: one layer was taken off before
-	JSON        Kind = "json" // of another kind, or a Chrome trace whose first keys are long
-	UTF16       Kind = "utf-16"
-	Text        Kind = "text"
-	Binary      Kind = "binary" // anything else, damaged files of ours too
+	Empty  Kind = "empty"
+	SQLite Kind = "sqlite"
+	ELF    Kind = "elf"
+	ZIP    Kind = "zip"
+	Tar    Kind = "tar"
+	Gzip   Kind = "gzip" // compressed twice: one layer was taken off before
+	JSON   Kind = "json" // of another kind, or a Chrome trace whose first keys are long
+	UTF16  Kind = "utf-16"
+	Text   Kind = "text"
+	Binary Kind = "binary" // anything else, damaged files of ours too
 )
 
-const whatIsRead = "prlx reads XSpace (.xplane.pb), Chrome / Kineto JSON, databases of Nsight Systems, recordings (.prlx) and files of clock readings"
+const (
+	whatIsRead = "prlx reads XSpace (.xplane.pb), Chrome / Kineto JSON, Nsight Systems, rocprofv3 and Perfetto traces, recordings (.prlx) and files of clock readings"
+	readTraces = "prlx combine, validate, cycles and inspect read it"
+)
 
 // words are what a file of a kind is called, and what to do where it is not taken.
 var words = map[Kind][2]string{
@@ -59,23 +62,20 @@ var words = map[Kind][2]string{
 	ClockText:    {"a file of clock readings", "pass it to prlx combine or align with --probes, --offsets, --declared or --snapshots; prlx inspect says which"},
 	Document:     {"a document that prlx wrote", "name the trace or the recording that it is about"},
 	Empty:        {"empty", "record it again: nothing was written"},
-	Perfetto: {
-		"a Perfetto trace (.pftrace)",
-		"prlx does not read this format yet. PyTorch: export_chrome_trace to a name that ends in .json; else convert it with Perfetto's traceconv json",
-	},
-	Nsight:      {"an Nsight Systems database (SQLite)", "prlx combine, validate, cycles and inspect read it"},
-	Rocpd:       {"a rocpd database of rocprofv3 (SQLite)", "prlx does not read this format"},
-	SQLite:      {"a SQLite database", "prlx does not read this format"},
-	RocprofCSV:  {"a table of rocprof (CSV)", "prlx does not read this format"},
-	RocprofJSON: {"a document of rocprofv3 (JSON)", "prlx does not read this format"},
-	ELF:         {"a program or library (ELF)", "name what was recorded, not what ran"},
-	ZIP:         {"a ZIP archive", "unpack it and name the files in it"},
-	Tar:         {"a tar archive", "unpack it and name the files in it"},
-	Gzip:        {"compressed twice", "unpack it once"},
-	JSON:        {"JSON, but not a trace", whatIsRead},
-	UTF16:       {"text in UTF-16", "write it as UTF-8: iconv -f UTF-16 -t UTF-8"},
-	Text:        {"text of a format that prlx does not read", whatIsRead},
-	Binary:      {"a binary file of a format that prlx does not read", whatIsRead},
+	Perfetto:     {"a Perfetto trace (.pftrace)", readTraces},
+	Nsight:       {"an Nsight Systems database (SQLite)", readTraces},
+	Rocpd:        {"a rocpd database of rocprofv3 (SQLite)", readTraces},
+	SQLite:       {"a SQLite database", "prlx does not read this format"},
+	RocprofCSV:   {"a table of rocprof (CSV)", readTraces},
+	RocprofJSON:  {"a document of rocprofv3 (JSON)", readTraces},
+	ELF:          {"a program or library (ELF)", "name what was recorded, not what ran"},
+	ZIP:          {"a ZIP archive", "unpack it and name the files in it"},
+	Tar:          {"a tar archive", "unpack it and name the files in it"},
+	Gzip:         {"compressed twice", "unpack it once"},
+	JSON:         {"JSON, but not a trace", whatIsRead},
+	UTF16:        {"text in UTF-16", "write it as UTF-8: iconv -f UTF-16 -t UTF-8"},
+	Text:         {"text of a format that prlx does not read", whatIsRead},
+	Binary:       {"a binary file of a format that prlx does not read", whatIsRead},
 }
 
 // String returns what a file of the kind is called, as the rest of a sentence that begins with its name: "a Perfetto trace (.pftrace)".
@@ -224,7 +224,7 @@ func declares(text []byte) bool {
 // isRocprofTable reports whether a line names the columns of a table of rocprof, version 2 or 3.
 func isRocprofTable(line string) bool {
 	line = strings.ReplaceAll(strings.ToLower(line), "_", "")
-	return strings.Contains(line, ",") && strings.Contains(line, "kernelname") && (strings.Contains(line, "starttimestamp") || strings.Contains(line, "beginns"))
+	return strings.Contains(line, ",") && strings.Contains(line, "kernelname") && !strings.Contains(line, "countername") && (strings.Contains(line, "starttimestamp") || strings.Contains(line, "beginns"))
 }
 
 // ofJSON tells JSON apart by the keys in its first bytes.

@@ -36,7 +36,10 @@ _CHOICES = {
     "require",
 }  # their value is part of the advice
 _NO_ARGUMENT = {"session", "compat", "lookahead", "limit", "tui"}  # of the command line alone
-_COMMAND_LINE = r"(?:prlx|nsys) [a-z]+(?: (?:--?[a-z][\w-]*(?:=\w+)?|sqlite|[A-Z]+\b|[\w.-]*[./\d][\w./-]*|%s))+"
+_COMMAND_LINE = (
+    r"(?:(?:prlx|nsys|rocpd) [a-z]+|rocprofv3)"
+    r"(?: (?:--?[a-z][\w-]*(?:=[\w,]+)?|sqlite|rocpd|pftrace|csv|[A-Z]+\b|[\w.-]*[./\d][\w./-]*|%s))+"
+)
 _FLAG = r"(?<![\w-])--([a-z][a-z-]*)(?: ([A-Z]+=\S*[^\s,;)]|[^\s,;()]+\.[a-z]+|[a-z][\w-]*))?|(?<![\w-])-o\b"
 
 

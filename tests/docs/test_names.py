@@ -31,6 +31,9 @@ OTHERS = {
     "--run",  # of the process of a device
     "--type",  # of nsys export
     "--cuda-graph-trace",  # of nsys profile
+    "--trace",
+    "--kernel-trace",  # of rocprofv3
+    "--output-format",
     "--use_fast_math",
 }
 # Pages about another tool's flags: they say which of them are refused.

@@ -16,22 +16,23 @@ import (
 // finisher makes a Trace of what was gathered. Columns are built one after the other, and what they were made of goes at once, so that the
 // peak stays near one copy.
 type finisher struct {
-	ctx    context.Context
-	g      *gather
-	t      *Trace
-	seqOf  []int    // by lane, -1 none
-	stream []uint16 // by lane: place in Sequence.Streams
-	order  [][]uint32
-	rank   []uint32 // of names, by their numbers of the gathering
-	corr   [][]uint32
-	main   []uint16 // the busiest stream of each sequence
+	ctx     context.Context
+	g       *gather
+	t       *Trace
+	devices string   // how to record what devices execute
+	seqOf   []int    // by lane, -1 none
+	stream  []uint16 // by lane: place in Sequence.Streams
+	order   [][]uint32
+	rank    []uint32 // of names, by their numbers of the gathering
+	corr    [][]uint32
+	main    []uint16 // the busiest stream of each sequence
 
 	settled    []settled
 	graphMarks int
 }
 
-func (g *gather) finish(ctx context.Context, format string) (*Trace, error) {
-	f := &finisher{ctx: ctx, g: g, t: &Trace{Path: g.Path, Format: format}}
+func (g *gather) finish(ctx context.Context, format, devices string) (*Trace, error) {
+	f := &finisher{ctx: ctx, g: g, t: &Trace{Path: g.Path, Format: format}, devices: devices}
 	if len(g.Origins) > 0 {
 		f.t.BaseNS = g.Origins[0].BaseNS
 	}
@@ -364,7 +365,7 @@ func (f *finisher) conclude() {
 		}
 	}
 	if t.Kernels() == 0 {
-		t.Warnings = append(t.Warnings, "the file has no kernels: record what devices execute, in torch.profiler with ProfilerActivity.CUDA")
+		t.Warnings = append(t.Warnings, strings.TrimRight("the file has no kernels: record what devices execute, "+f.devices, ", "))
 	}
 	say(g.Losses.Unusable, "%d kernels have no usable time and were left out")
 	say(g.Losses.Negative, "%d kernels have a negative duration and count as 0 ns long")

@@ -6,18 +6,19 @@ import (
 	"github.com/prlx-go/prlx/core/trace/work"
 )
 
-// Read reads the kernels and marks of a trace: Chrome / Kineto JSON or XSpace, plain or compressed; JSON only from "-", which is stdin,
-// and from a pipe.
+// Read reads the kernels and marks of a trace of any format, plain or compressed, from a file, from a pipe, or from "-", which is stdin.
 func Read(j *job.Job, path string, opt Options) (*Trace, error) {
-	f, err := formats.ForWork(j.Context(), path)
+	f, stream, err := formats.ForWork(j.Context(), path)
 	if err != nil {
 		return nil, err
 	}
-	found, err := f.Work(j, path, opt.work())
+	options := opt.work()
+	options.Stream = stream
+	found, err := f.Work(j, path, options)
 	if err != nil {
 		return nil, err
 	}
-	return (&gather{found}).finish(j.Context(), f.Name)
+	return (&gather{found}).finish(j.Context(), f.Name, f.Devices)
 }
 
 // work is what a reader looks for.

@@ -34,7 +34,7 @@ func fromBytes(name string, b []byte, opt Options) (*Trace, error) {
 		if err != nil {
 			return nil, err
 		}
-		return (&gather{found}).finish(ctx, "xspace")
+		return (&gather{found}).finish(ctx, "xspace", "")
 	}
 	in, err := stream(name, b)
 	if err != nil {
@@ -45,7 +45,7 @@ func fromBytes(name string, b []byte, opt Options) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return (&gather{found}).finish(ctx, "chrome")
+	return (&gather{found}).finish(ctx, "chrome", "")
 }
 
 // stream is a file of some bytes, as it is read from a disk.

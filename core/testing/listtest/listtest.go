@@ -166,7 +166,7 @@ func (r lines) Line(ctx context.Context, line *source.Line, visit func(e *source
 
 // readWork reads the kernels.
 func readWork(j *job.Job, path string, opt work.Options) (*work.Found, error) {
-	src, err := file.Open(j.Context(), path)
+	src, err := opt.Open(j.Context(), path)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 // Format is Chrome JSON in the table of formats.
 var Format = source.Format{
 	Name: "chrome", Title: "Chrome JSON", Kind: format.Chrome, Damaged: []format.Kind{format.JSON}, Endings: []string{".trace.json"},
-	Work: readWork, Streams: true, Salvage: salvage,
+	Work: readWork, Streams: true, Salvage: salvage, Devices: "in torch.profiler with ProfilerActivity.CUDA",
 	Blank: func() source.Trace { return &trace{} },
 	Scan: func(ctx context.Context, src *file.Source, opt source.ScanOptions) (source.Trace, error) {
 		t, err := Scan(ctx, src, ScanOptions{Progress: opt.Progress})

@@ -95,9 +95,12 @@ const maxHalves = 1 << 22
 
 // readWork opens a stream of Chrome JSON and reads what devices did.
 func readWork(j *job.Job, path string, opt work.Options) (*work.Found, error) {
-	in, err := file.OpenStream(j.Context(), path)
-	if err != nil {
-		return nil, err
+	in := opt.Stream
+	if in == nil {
+		var err error
+		if in, err = file.OpenStream(j.Context(), path); err != nil {
+			return nil, err
+		}
 	}
 	defer in.Close()
 	j.Progress().SetStage("read")

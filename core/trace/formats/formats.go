@@ -14,6 +14,8 @@ import (
 	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/trace/chrometrace"
 	"github.com/prlx-go/prlx/core/trace/nsys"
+	"github.com/prlx-go/prlx/core/trace/perfetto"
+	"github.com/prlx-go/prlx/core/trace/rocprof"
 	"github.com/prlx-go/prlx/core/trace/source"
 	"github.com/prlx-go/prlx/core/trace/xspace"
 )
@@ -24,6 +26,10 @@ var Table = []*source.Format{
 	&xspace.Format,
 	&chrometrace.Format,
 	&nsys.Format,
+	&rocprof.JSON,
+	&rocprof.Table,
+	&rocprof.Database,
+	&perfetto.Format,
 }
 
 // Of returns the format of a file whose first bytes, decompressed, are head; nil where it is none of the table, or too damaged to tell.
@@ -76,29 +82,40 @@ func OfWhole(ctx context.Context, path string, head []byte) (*source.Format, err
 }
 
 // expected names what a reader of traces expects.
-const expected = "an XSpace (.xplane.pb), Chrome / Kineto JSON or Nsight Systems trace"
+const expected = "an XSpace (.xplane.pb), Chrome / Kineto JSON, Nsight Systems, rocprofv3 or Perfetto trace"
 
-// ForWork returns the format whose reader of work takes a file: that which can be read only once, and what is not known for certain, goes
-// to the one that reads streams.
-func ForWork(ctx context.Context, path string) (*source.Format, error) {
-	stream := Table[slices.IndexFunc(Table, func(f *source.Format) bool { return f.Streams })]
+// ForWork returns the format whose reader of work takes a file, and the file itself where it can be read only once: it was opened, and its first
+// bytes were looked at. What is not known for certain goes to the reader of streams, whose error says what is wrong with it.
+func ForWork(ctx context.Context, path string) (*source.Format, *file.Stream, error) {
 	if st, err := os.Stat(path); path == "-" || err == nil && st.Mode()&os.ModeNamedPipe != 0 {
-		return stream, nil
+		stream, err := file.OpenStream(ctx, path)
+		if err != nil {
+			return nil, nil, err
+		}
+		f, err := forWork(path, stream.Peek(format.HeadBytes))
+		if err != nil {
+			stream.Close()
+			return nil, nil, err
+		}
+		return f, stream, nil
 	}
 	head, _, err := file.Head(ctx, path, format.HeadBytes)
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return stream, nil
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, nil, err
 	}
-	if err != nil {
-		return nil, err
-	}
+	f, err := forWork(path, head)
+	return f, nil, err
+}
+
+// forWork decides by the first bytes.
+func forWork(path string, head []byte) (*source.Format, error) {
 	if f := Of(head); f != nil {
 		return f, nil
 	}
 	if kind := format.Of(head); kind.Known() && kind != format.Empty || kind == format.Binary {
 		return nil, kind.Refuse(path, expected)
 	}
-	return stream, nil
+	return Table[slices.IndexFunc(Table, func(f *source.Format) bool { return f.Streams })], nil
 }
 
 // Named returns the format whose files are called so, nil where none is.

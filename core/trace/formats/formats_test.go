@@ -8,7 +8,9 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/testing/listtest"
 	"github.com/prlx-go/prlx/core/trace/chrometrace"
+	"github.com/prlx-go/prlx/core/trace/nsys"
 	"github.com/prlx-go/prlx/core/trace/source"
+	"github.com/prlx-go/prlx/core/trace/work"
 	"github.com/prlx-go/prlx/core/trace/xspace"
 )
 
@@ -72,15 +74,47 @@ func TestWorkIsReadByTheFormatOrAsAStream(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := ForWork(t.Context(), path); got != c.want || (err == nil) != (c.want != nil) {
+		if got, _, err := ForWork(t.Context(), path); got != c.want || (err == nil) != (c.want != nil) {
 			t.Errorf("%q: got %+v and %v, want %+v", c.text, got, err, c.want)
 		}
 	}
-	if got, err := ForWork(t.Context(), "-"); got != &chrometrace.Format {
-		t.Errorf("stdin: got %+v and %v", got, err)
-	}
-	if _, err := ForWork(t.Context(), filepath.Join(dir, "absent")); !fault.Is(err, fault.IO) {
+	if _, _, err := ForWork(t.Context(), filepath.Join(dir, "absent")); !fault.Is(err, fault.IO) {
 		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+// TestStdinIsToldByItsContent, too: what was looked at is not lost to the reader.
+func TestStdinIsToldByItsContent(t *testing.T) {
+	known := os.Stdin
+	t.Cleanup(func() { os.Stdin = known })
+	for text, want := range map[string]*source.Format{
+		chromeHead: &chrometrace.Format, spaceHead: &xspace.Format, "a line\n": &chrometrace.Format, "": &chrometrace.Format, "\x7fELF": nil,
+		"SQLite format 3\x00 CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL": &nsys.Format, "SQLite format 3\x00": nil,
+	} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		os.Stdin = r
+		if _, err := w.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+		w.Close()
+		got, stream, err := ForWork(t.Context(), "-")
+		if got != want || (err == nil) != (want != nil) {
+			t.Errorf("%q: got %+v and %v, want %+v", text, got, err, want)
+		}
+		if stream != nil {
+			src, err := work.Options{Stream: stream}.Open(t.Context(), "-")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all, err := src.Head(100); string(all) != text {
+				t.Errorf("%q: %q was read, %v", text, all, err)
+			}
+			src.Close()
+		}
+		r.Close()
 	}
 }
 

@@ -16,24 +16,25 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/testing/filetest"
+	"github.com/prlx-go/prlx/core/trace/rows"
 	"github.com/prlx-go/prlx/core/trace/source"
 	"github.com/prlx-go/prlx/core/trace/work"
 )
 
 const recorded = "other/GindaChen+nsys-ai__h100_2gpu_1s.sqlite"
 
-func scanned(t testing.TB, path string) (*trace, *file.Source) {
+func scanned(t testing.TB, path string) (*rows.Trace, *file.Source) {
 	t.Helper()
 	src, err := file.Open(context.Background(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { src.Close() })
-	trace := &trace{}
-	if err := trace.scan(context.Background(), src); err != nil {
+	trace, err := Format.Scan(context.Background(), src, source.ScanOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	return trace, src
+	return trace.(*rows.Trace), src
 }
 
 // TestARecordingOfTwoGPUs: counts and times by sqlite3, as in SELECT count(*), min(start), max(end) FROM CUPTI_ACTIVITY_KIND_KERNEL.
@@ -157,7 +158,7 @@ func TestWorkOfARecording(t *testing.T) {
 	j := job.New(context.Background(), job.Options{Workers: 1})
 	read := func(copies bool) *work.Found {
 		t.Helper()
-		found, err := readWork(j, filetest.Data(t, recorded), work.Options{Copies: copies, Read: func(string) work.Saying { return work.Saying{Kind: work.NVTX, Step: -1} }})
+		found, err := Format.Work(j, filetest.Data(t, recorded), work.Options{Copies: copies, Read: func(string) work.Saying { return work.Saying{Kind: work.NVTX, Step: -1} }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +214,7 @@ func TestAScannedTraceCanBeSent(t *testing.T) {
 	if err := errors.Join(gob.NewEncoder(&b).Encode(sent), gob.NewDecoder(&b).Decode(got)); err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(got, sent) {
+	if g := got.(*rows.Trace); !reflect.DeepEqual([]any{g.Said, g.Processes, g.Places, g.Clock}, []any{sent.Said, sent.Processes, sent.Places, sent.Clock}) {
 		t.Errorf("got %+v, sent %+v", got, sent)
 	}
 }
@@ -241,7 +242,7 @@ func TestEverythingOfASmallDatabase(t *testing.T) {
 		trace.Activities(context.Background(), src, func(a *source.Activity) {
 			fmt.Fprintf(&b, "activity role %d %s at %d to %d\n", a.Role, a.Name, a.Start.NS-began, a.EndNS-began)
 		}))
-	found, failed := readWork(job.New(context.Background(), job.Options{Workers: 1}), "testdata/small.sqlite", work.Options{Copies: true, Read: func(string) work.Saying { return work.Saying{Kind: work.NVTX} }})
+	found, failed := Format.Work(job.New(context.Background(), job.Options{Workers: 1}), "testdata/small.sqlite", work.Options{Copies: true, Read: func(string) work.Saying { return work.Saying{Kind: work.NVTX} }})
 	if err = errors.Join(err, failed); err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +270,7 @@ func TestADatabaseOfSomethingElseIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	if err := new(trace).scan(context.Background(), src); !fault.Is(err, fault.Format) || !strings.Contains(err.Error(), "no table of kernels") {
+	if _, err := Format.Scan(context.Background(), src, source.ScanOptions{}); !fault.Is(err, fault.Format) || !strings.Contains(err.Error(), "no table of kernels") {
 		t.Errorf("%v", err)
 	}
 }
@@ -286,8 +287,8 @@ func FuzzScan(f *testing.F) {
 		if err != nil {
 			return
 		}
-		trace := &trace{}
-		if trace.scan(context.Background(), src) != nil {
+		trace, err := Format.Scan(context.Background(), src, source.ScanOptions{})
+		if err != nil {
 			return
 		}
 		n := int64(0)

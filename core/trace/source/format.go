@@ -20,6 +20,7 @@ type Format struct {
 	Kind    format.Kind   // what files of it are by their first bytes; "" where only Claims tells
 	Damaged []format.Kind // what damaged files of it look like: its reader is asked, whose error says where they stop to make sense
 	Endings []string      // of file names, by which empty and damaged files of it are known in a directory
+	Devices string        // how to record so that a file of it has what devices execute; "" the title says it
 	Beside  bool          // its traces are Accompanying: they are read beside those of other formats
 	// Claims reports whether a file that package format does not know by name begins like one of this format; nil: none does.
 	Claims func(head []byte) bool

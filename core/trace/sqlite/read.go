@@ -8,13 +8,8 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 )
 
-// Place is where a row lies, for Rows.At: places of rows of one table that are visited later are larger as a rule, so that reading by ascending
-// places reads a file once.
-type Place uint64
-
 // Row is one row during a visit. It and its texts are valid until the visit returns.
 type Row struct {
-	Place  Place
 	ID     int64
 	body   []byte
 	at     []int32 // where the values begin
@@ -28,12 +23,13 @@ func (d *Database) Read(ctx context.Context, t *Table, visit func(r *Row) error)
 	if t.keyed {
 		return fault.New(fault.Format, "table %s has no row numbers (WITHOUT ROWID), which no profiler writes", t.Name).WithPath(d.src.Path())
 	}
-	r := d.Rows(t)
+	n := len(t.Columns)
+	r := &reader{d: d, t: t, row: Row{at: make([]int32, n), kind: make([]uint64, n), rowID: t.rowID}}
 	return r.walk(ctx, t.root, 0, visit)
 }
 
-// Rows reads rows of one table. It is not safe for concurrent use; several over one database are.
-type Rows struct {
+// reader reads the rows of one table.
+type reader struct {
 	d     *Database
 	t     *Table
 	block []byte // what was read last of the file, and where it begins
@@ -46,14 +42,8 @@ type Rows struct {
 // blockBytes is read at once.
 const blockBytes = 256 << 10
 
-// Rows returns a reader of the rows of a table.
-func (d *Database) Rows(t *Table) *Rows {
-	n := len(t.Columns)
-	return &Rows{d: d, t: t, row: Row{at: make([]int32, n), kind: make([]uint64, n), rowID: t.rowID}}
-}
-
 // page returns a page, valid until the next call.
-func (r *Rows) page(number uint32) ([]byte, error) {
+func (r *reader) page(number uint32) ([]byte, error) {
 	if number == 0 || int64(number) > r.d.pages {
 		return nil, r.d.damaged(max(number, 1), "table %s refers to page %d of %d", r.t.Name, number, r.d.pages)
 	}
@@ -74,7 +64,7 @@ func (r *Rows) page(number uint32) ([]byte, error) {
 }
 
 // once counts a visited page.
-func (r *Rows) once(number uint32) error {
+func (r *reader) once(number uint32) error {
 	if r.seen++; r.seen > r.d.pages {
 		return r.d.damaged(number, "the pages of table %s refer to each other in circles", r.t.Name)
 	}
@@ -88,7 +78,7 @@ const (
 )
 
 // cells returns the places of what a page holds. page begins with a header of the database on page 1, which head skips.
-func (r *Rows) cells(page []byte, number uint32) (kind byte, cells []byte, right uint32, err error) {
+func (r *reader) cells(page []byte, number uint32) (kind byte, cells []byte, right uint32, err error) {
 	head := 0
 	if number == 1 {
 		head = headerBytes
@@ -107,7 +97,7 @@ func (r *Rows) cells(page []byte, number uint32) (kind byte, cells []byte, right
 }
 
 // walk visits the rows below a page.
-func (r *Rows) walk(ctx context.Context, number uint32, depth int, visit func(r *Row) error) error {
+func (r *reader) walk(ctx context.Context, number uint32, depth int, visit func(r *Row) error) error {
 	if depth > maxDepth {
 		return r.d.damaged(number, "table %s is more than %d pages deep", r.t.Name, maxDepth)
 	}
@@ -145,7 +135,7 @@ func (r *Rows) walk(ctx context.Context, number uint32, depth int, visit func(r 
 }
 
 // leaf visits the rows of a page. A row that goes on on other pages moves the block that was read: the page is asked for anew.
-func (r *Rows) leaf(page []byte, number uint32, n int, visit func(r *Row) error) error {
+func (r *reader) leaf(page []byte, number uint32, n int, visit func(r *Row) error) error {
 	for i := range n {
 		spilled, err := r.decode(page, number, i)
 		if err != nil {
@@ -163,28 +153,8 @@ func (r *Rows) leaf(page []byte, number uint32, n int, visit func(r *Row) error)
 	return nil
 }
 
-// At reads the row at a place that Read gave.
-func (r *Rows) At(p Place) (*Row, error) {
-	number := uint32(p >> 16)
-	page, err := r.page(number)
-	if err != nil {
-		return nil, err
-	}
-	kind, cells, _, err := r.cells(page, number)
-	if err != nil {
-		return nil, err
-	}
-	i := int(p & math.MaxUint16)
-	if kind != leafPage || 2*i >= len(cells) {
-		return nil, r.d.damaged(number, "the file was changed while it was read")
-	}
-	r.seen = 0
-	_, err = r.decode(page, number, i)
-	return &r.row, err
-}
-
 // decode makes cell i of a page the row. spilled: it has read other pages.
-func (r *Rows) decode(page []byte, number uint32, i int) (spilled bool, err error) {
+func (r *reader) decode(page []byte, number uint32, i int) (spilled bool, err error) {
 	first := 8
 	if number == 1 {
 		first += headerBytes
@@ -208,7 +178,7 @@ func (r *Rows) decode(page []byte, number uint32, i int) (spilled bool, err erro
 	} else if int(size) > len(body) {
 		return false, r.d.damaged(number, "row %d of page %d ends behind it", i, number)
 	}
-	r.row.Place, r.row.ID, r.row.body = Place(number)<<16|Place(i), int64(id), body[:size]
+	r.row.ID, r.row.body = int64(id), body[:size]
 	if !r.row.fieldsOf() {
 		return spilled, r.d.damaged(number, "the values of row %d of page %d are longer than the row", i, number)
 	}
@@ -216,7 +186,7 @@ func (r *Rows) decode(page []byte, number uint32, i int) (spilled bool, err erro
 }
 
 // local is how many bytes of a row of so many stand on its own page.
-func (r *Rows) local(size int) int {
+func (r *reader) local(size int) int {
 	most := r.d.usable - 35
 	if size <= most {
 		return size
@@ -229,7 +199,7 @@ func (r *Rows) local(size int) int {
 }
 
 // overflow gathers a row that goes on on other pages.
-func (r *Rows) overflow(local []byte, next uint32, size int) ([]byte, error) {
+func (r *reader) overflow(local []byte, next uint32, size int) ([]byte, error) {
 	r.spill = append(r.spill[:0], local...)
 	for len(r.spill) < size {
 		if err := r.once(next); err != nil {

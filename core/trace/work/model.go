@@ -1,5 +1,12 @@
 package work
 
+import (
+	"context"
+	"math"
+
+	"github.com/prlx-go/prlx/core/file"
+)
+
 // Options say what a reader looks for.
 type Options struct {
 	Copies     bool // memory copies and fills are kernels too; else they are only counted
@@ -7,6 +14,17 @@ type Options struct {
 	MaxKernels int  // bounds what is kept; more is a Limit error. 0 means 1 << 28
 	// Read says what the text of an annotation means. It is asked once a text.
 	Read func(text string) Saying
+	// Stream is what can be read only once, opened and not yet read; nil: the path is opened.
+	Stream *file.Stream
+}
+
+// Open opens what is to be read, from its beginning to its end or at any place.
+func (o Options) Open(ctx context.Context, path string) (*file.Source, error) {
+	if o.Stream == nil {
+		return file.Open(ctx, path)
+	}
+	defer o.Stream.Close()
+	return file.Spool(ctx, path, o.Stream, math.MaxInt64-1)
 }
 
 // Saying is what the text of an annotation says.

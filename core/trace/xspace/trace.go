@@ -18,7 +18,7 @@ import (
 // Format is XSpace in the table of formats.
 var Format = source.Format{
 	Name: "xspace", Title: "XSpace", Kind: format.XSpace, Damaged: []format.Kind{format.Binary}, Endings: []string{".xplane.pb"},
-	Work: readWork, Salvage: salvageSpace,
+	Work: readWork, Salvage: salvageSpace, Devices: "with jax.profiler, in a program whose arrays are on a GPU or TPU",
 	Blank: func() source.Trace { return &Space{} },
 	Scan: func(ctx context.Context, src *file.Source, opt source.ScanOptions) (source.Trace, error) {
 		s, err := scanTrace(ctx, src, ScanOptions{Workers: opt.Workers, Progress: opt.Progress})

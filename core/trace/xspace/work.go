@@ -15,7 +15,7 @@ import (
 
 // readWork reads what devices did from the device planes of an XSpace, and from its host planes the calls that launch and the steps.
 func readWork(j *job.Job, path string, opt work.Options) (*work.Found, error) {
-	src, said, err := openWork(j.Context(), path, opt.Salvage)
+	src, said, err := openWork(j.Context(), path, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -30,11 +30,11 @@ func readWork(j *job.Job, path string, opt work.Options) (*work.Found, error) {
 	return found, err
 }
 
-func openWork(ctx context.Context, path string, salvage bool) (src *file.Source, said *source.Salvaged, err error) {
-	if salvage {
+func openWork(ctx context.Context, path string, opt work.Options) (src *file.Source, said *source.Salvaged, err error) {
+	if opt.Salvage && opt.Stream == nil {
 		return source.OpenSalvaged(ctx, path, salvageSpace)
 	}
-	src, err = file.Open(ctx, path)
+	src, err = opt.Open(ctx, path)
 	return src, nil, err
 }
 

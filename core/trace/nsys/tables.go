@@ -9,40 +9,21 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/trace/source"
+	"github.com/prlx-go/prlx/core/trace/rows"
 	"github.com/prlx-go/prlx/core/trace/sqlite"
 )
-
-// role is what the rows of a table are.
-type role uint8
-
-const (
-	kernelRow role = iota
-	copyRow
-	fillRow
-	graphRow // a CUDA graph as a whole
-	callRow
-	rangeRow
-)
-
-// category is what Kineto calls such events.
-func (r role) category() string {
-	return [...]string{"kernel", "gpu_memcpy", "gpu_memset", "cuda_graph", "cuda_runtime", "nvtx"}[r]
-}
-
-func (r role) onDevice() bool { return r <= graphRow }
 
 // tables are those that are read, in this order.
 var tables = []struct {
 	name string
-	role role
+	role rows.Role
 }{
-	{"CUPTI_ACTIVITY_KIND_KERNEL", kernelRow},
-	{"CUPTI_ACTIVITY_KIND_MEMCPY", copyRow},
-	{"CUPTI_ACTIVITY_KIND_MEMSET", fillRow},
-	{"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", graphRow},
-	{"CUPTI_ACTIVITY_KIND_RUNTIME", callRow},
-	{"NVTX_EVENTS", rangeRow},
+	{"CUPTI_ACTIVITY_KIND_KERNEL", rows.Kernel},
+	{"CUPTI_ACTIVITY_KIND_MEMCPY", rows.Copy},
+	{"CUPTI_ACTIVITY_KIND_MEMSET", rows.Fill},
+	{"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", rows.Graph},
+	{"CUPTI_ACTIVITY_KIND_RUNTIME", rows.Call},
+	{"NVTX_EVENTS", rows.Range},
 }
 
 // book is an open database with the tables that hold events.
@@ -50,12 +31,16 @@ type book struct {
 	db    *sqlite.Database
 	path  string
 	views []*view
+	clock *rows.Clock
+	texts *names
 }
+
+func onDevice(r rows.Role) bool { return r <= rows.Graph }
 
 // view is a table that holds events, with the places of its columns, -1 where it has none of the name.
 type view struct {
 	table                                                      *sqlite.Table
-	role                                                       role
+	role                                                       rows.Role
 	start, end, device, context, stream, pid, tid, correlation int
 	demangled, short, mangled, called, text, textID, kind      int // what names an event
 	copyKind, sourceKind, targetKind, memory, graph            int
@@ -63,12 +48,13 @@ type view struct {
 }
 
 // open opens a database and finds its tables. One without any is refused.
-func open(ctx context.Context, src *file.Source) (*book, error) {
+func open(ctx context.Context, src *file.Source, clock *rows.Clock) (rows.Book, error) {
 	db, err := sqlite.Open(ctx, src)
 	if err != nil {
 		return nil, err
 	}
-	b := &book{db: db, path: src.Path()}
+	clock.Begin(0) // times count from the start of the session
+	b := &book{db: db, path: src.Path(), clock: clock}
 	for _, known := range tables {
 		t := db.Table(known.name)
 		if t == nil {
@@ -84,7 +70,7 @@ func open(ctx context.Context, src *file.Source) (*book, error) {
 		} {
 			*at = t.Column(name)
 		}
-		if v.start < 0 || v.end < 0 || known.role.onDevice() && (v.device < 0 || v.stream < 0) || !known.role.onDevice() && v.tid < 0 {
+		if v.start < 0 || v.end < 0 || onDevice(known.role) && (v.device < 0 || v.stream < 0) || !onDevice(known.role) && v.tid < 0 {
 			return nil, fault.New(fault.Format, "table %s has none of the columns that say when and where an event was", t.Name).WithPath(src.Path()).
 				WithHint("export it again: nsys export --type sqlite REPORT.nsys-rep")
 		}
@@ -153,29 +139,69 @@ func (b *book) rank(ctx context.Context) (rank *int64, err error) {
 // process is the pid in a serialised id: bits 24 to 47, above the thread.
 func process(id int64) int64 { return id >> 24 & (1<<24 - 1) }
 
-// lane is where a row belongs.
-func (v *view) lane(r *sqlite.Row) lane {
-	if v.role.onDevice() {
-		return lane{PID: process(r.Int(v.pid)), Device: max(r.Int(v.device), 0), Context: r.Int(v.context), Number: r.Int(v.stream)}
+// Read visits the rows of all tables, table by table.
+func (b *book) Read(ctx context.Context, ask rows.Ask, visit func(r *rows.Row) error) error {
+	if b.texts == nil {
+		texts, err := b.names(ctx)
+		if err != nil {
+			return err
+		}
+		b.texts = texts
 	}
-	id := r.Int(v.tid)
-	return lane{PID: process(id), Device: -1, Number: id & (1<<24 - 1)}
+	one := &rows.Row{}
+	args := &rows.Args{}
+	for _, v := range b.views {
+		if !ask.Wants(v.role) {
+			continue
+		}
+		err := b.db.Read(ctx, v.table, func(r *sqlite.Row) error {
+			v.row(r, b, one)
+			if one.Args = nil; ask.Args {
+				v.arguments(args, r)
+				one.Args = args
+			}
+			return visit(one)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// mostNS is how far a time may lie from the start of its session: 100 days.
-const mostNS = 100 * 24 * 3600 * 1_000_000_000
+// lane is where a row belongs.
+func (v *view) lane(r *sqlite.Row) rows.Lane {
+	if onDevice(v.role) {
+		return rows.Lane{PID: process(r.Int(v.pid)), Device: max(r.Int(v.device), 0), Context: r.Int(v.context), Number: r.Int(v.stream)}
+	}
+	id := r.Int(v.tid)
+	return rows.Lane{PID: process(id), Device: -1, Number: id & (1<<24 - 1)}
+}
 
-// time is when a row begins, in ps after the start of the session, and how long it lasts. A range that was not ended, and a mark, last 0.
-func (v *view) time(r *sqlite.Row) (atPS, durPS int64, ok bool) {
-	start := r.Int(v.start)
-	end := start
-	if !r.Null(v.end) {
-		end = r.Int(v.end)
+// row reads a row. A range that was not ended, and a mark, last 0.
+func (v *view) row(r *sqlite.Row, b *book, one *rows.Row) {
+	*one = rows.Row{Role: v.role, Lane: v.lane(r), Name: v.name(r, b.texts), Correlation: uint64(max(0, r.Int(v.correlation)))}
+	if start := r.Int(v.start); !r.Null(v.start) {
+		end := start
+		if !r.Null(v.end) {
+			end = r.Int(v.end)
+		}
+		b.clock.Place(one, start, end)
 	}
-	if r.Null(v.start) || start < -mostNS || start > mostNS || end > mostNS || end < start {
-		return 0, 0, false
+	switch v.role {
+	case rows.Kernel:
+		if v.demangled >= 0 && !r.Null(v.demangled) {
+			one.Key = uint64(r.Int(v.demangled)) + 1
+		}
+		if v.grid >= 0 {
+			one.Blocks = rows.BlocksOf(r.Int(v.grid), r.Int(v.grid+1), r.Int(v.grid+2))
+		}
+	case rows.Copy:
+		one.ToHost = strings.HasPrefix(one.Name, "Memcpy DtoH")
+		one.Pageable = strings.HasSuffix(one.Name, "-> Pageable)")
+	case rows.Call:
+		one.Graphs = strings.Contains(one.Name, "GraphLaunch")
 	}
-	return start * 1000, (end - start) * 1000, true
 }
 
 // names are the texts that rows refer to.
@@ -225,16 +251,15 @@ func (b *book) names(ctx context.Context) (*names, error) {
 	return n, nil
 }
 
-// line is what a person calls a line.
-func (n *names) line(k lane) string {
-	number := strconv.FormatInt(k.Number, 10)
-	if k.Device >= 0 {
-		return "stream " + number
-	}
-	if name := n.threads[k.PID<<24|k.Number]; name != "" {
-		return "thread " + number + " " + name
-	}
-	return "thread " + number
+// Names are those of processes, GPUs and threads.
+func (b *book) Names() rows.Names {
+	n := b.texts
+	return rows.Names{Processes: n.processes, Devices: n.gpus, Line: func(l rows.Lane) string {
+		if name := n.threads[l.PID<<24|l.Number]; name != "" && l.Device < 0 {
+			return "thread " + strconv.FormatInt(l.Number, 10) + " " + name
+		}
+		return ""
+	}}
 }
 
 // The words of Kineto for kinds of copies and of memory.
@@ -253,20 +278,20 @@ func wordOf(words []string, r *sqlite.Row, column int) string {
 // name is what the event of a row is called, as Kineto calls it.
 func (v *view) name(r *sqlite.Row, n *names) string {
 	switch v.role {
-	case kernelRow:
+	case rows.Kernel:
 		for _, column := range []int{v.demangled, v.short, v.mangled} {
 			if text := n.strings[r.Int(column)]; column >= 0 && text != "" {
 				return text
 			}
 		}
 		return "a kernel without a name"
-	case copyRow:
+	case rows.Copy:
 		return "Memcpy " + wordOf(copyWords, r, v.copyKind) + " (" + wordOf(memoryWords, r, v.sourceKind) + " -> " + wordOf(memoryWords, r, v.targetKind) + ")"
-	case fillRow:
+	case rows.Fill:
 		return "Memset (" + wordOf(memoryWords, r, v.memory) + ")"
-	case graphRow:
+	case rows.Graph:
 		return "CUDA graph " + strconv.FormatInt(r.Int(v.graph), 10)
-	case callRow:
+	case rows.Call:
 		return withoutVersion(n.strings[r.Int(v.called)])
 	}
 	if text := r.Text(v.text); len(text) > 0 {
@@ -284,82 +309,33 @@ func withoutVersion(call string) string {
 	return call[:at]
 }
 
-// event reads a row.
-func (v *view) event(r *sqlite.Row, n *names, e *visited) {
-	e.role, e.toHost, e.pageable = v.role, false, false
-	e.event = source.Event{Name: v.name(r, n), Count: 1}
-	e.event.OffsetPS, e.event.DurationPS, e.event.Timed = v.time(r)
-	pid := process(r.Int(max(v.pid, v.tid)))
-	e.correlation = correlationOf(pid, r.Int(v.correlation))
-	if v.role == copyRow {
-		e.toHost = strings.HasPrefix(e.event.Name, "Memcpy DtoH")
-		e.pageable = strings.HasSuffix(e.event.Name, "-> Pageable)")
+// arguments puts what a row says beside name, place and time into args, under the names that Kineto uses.
+func (v *view) arguments(a *rows.Args, r *sqlite.Row) {
+	add := func(name string, column int) {
+		if !r.Null(column) {
+			a.Int(name, r.Int(column))
+		}
 	}
-	e.rows.of(v, r)
-	e.event.Args = &e.rows
-}
-
-// arguments are what a row says beside name, place and time, under the names that Kineto uses.
-type arguments struct {
-	list [10]argument
-	n    int
-}
-
-type argument struct {
-	name string
-	x    [3]int64
-	many bool
-}
-
-func (a *arguments) add(name string, r *sqlite.Row, column int) {
-	if !r.Null(column) {
-		a.list[a.n] = argument{name: name, x: [3]int64{r.Int(column)}}
-		a.n++
+	three := func(name string, first int) {
+		if first >= 0 {
+			a.Three(name, r.Int(first), r.Int(first+1), r.Int(first+2))
+		}
 	}
-}
-
-// three adds three columns that stand one behind the other.
-func (a *arguments) three(name string, r *sqlite.Row, first int) {
-	if first >= 0 {
-		a.list[a.n] = argument{name: name, x: [3]int64{r.Int(first), r.Int(first + 1), r.Int(first + 2)}, many: true}
-		a.n++
+	a.Reset()
+	if onDevice(v.role) {
+		add("device", v.device)
+		add("context", v.context)
+		add("stream", v.stream)
 	}
-}
-
-// of takes the arguments of a row.
-func (a *arguments) of(v *view, r *sqlite.Row) {
-	a.n = 0
-	if v.role.onDevice() {
-		a.add("device", r, v.device)
-		a.add("context", r, v.context)
-		a.add("stream", r, v.stream)
-	}
-	a.add("correlation", r, v.correlation)
-	a.add("bytes", r, v.bytes)
-	a.add("registers per thread", r, v.registers)
+	add("correlation", v.correlation)
+	add("bytes", v.bytes)
+	add("registers per thread", v.registers)
 	if v.static >= 0 && v.dynamic >= 0 {
-		a.list[a.n] = argument{name: "shared memory", x: [3]int64{r.Int(v.static) + r.Int(v.dynamic)}}
-		a.n++
+		a.Int("shared memory", r.Int(v.static)+r.Int(v.dynamic))
 	}
-	a.three("grid", r, v.grid)
-	a.three("block", r, v.block)
-	if v.role == rangeRow && r.Int(v.domain) != 0 {
-		a.add("domain", r, v.domain)
+	three("grid", v.grid)
+	three("block", v.block)
+	if v.role == rows.Range && r.Int(v.domain) != 0 {
+		add("domain", v.domain)
 	}
-}
-
-// AppendArgs appends them as members of a JSON object.
-func (a *arguments) AppendArgs(dst []byte, open int, _ *source.Lost) []byte {
-	for _, one := range a.list[:a.n] {
-		dst = source.OpenArg(dst, open, one.name)
-		if !one.many {
-			dst = strconv.AppendInt(dst, one.x[0], 10)
-			continue
-		}
-		for i, x := range one.x {
-			dst = strconv.AppendInt(append(dst, `[,,`[i]), x, 10)
-		}
-		dst = append(dst, ']')
-	}
-	return dst
 }
