@@ -4,6 +4,7 @@ Every surface is looked for; none is taken for granted from a version number:
 
 ==============================  ==================================================================================
 ``driver._active``              the driver object that ``kernel[grid](...)`` asks for everything
+``driver._default``             the one that ``reset_active`` goes back to
 the NVIDIA compiler             ends with the PTX text instead of machine code, and says so in the key of its cache
 ``run`` of kernels              takes ndarrays, also from the autotuner and heuristics, which ask them for methods
 the autotuner                   keeps what it learns on our device apart from what it learnt on others
@@ -46,10 +47,13 @@ class Surfaces:
         self._key = key
         self._rewriter = rewriter
         self._undo: list[Callable[[], None]] = []
+        self._driver: object = None
         self._kernels: weakref.WeakSet[Any] = weakref.WeakSet()
         self._tuners: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
         self.benchmarking = 0
         """How many benchmarks of the autotuner are under way."""
+        self.on_leaving: Callable[[str, str], object] = lambda kernel, driver: None
+        """Is told of a kernel that is loaded while the program has made another driver active, and of that driver's class."""
 
     def install(self, driver: object) -> None:
         """Make ``driver`` the active one and replace everything else; what is there already stays underneath."""
@@ -87,9 +91,11 @@ class Surfaces:
         self._replace(_module("triton.compiler.compiler").CompiledKernel, "_init_handles", self._noticed)
         self._descriptors()
         config = _module("triton.runtime").driver
-        before = config._active
-        self._undo.append(functools.partial(setattr, config, "_active", before))
-        config.set_active(driver)
+        for name in ("_active", "_default"):
+            if hasattr(config, name):
+                self._undo.append(functools.partial(setattr, config, name, getattr(config, name)))
+                setattr(config, name, driver)
+        self._driver = driver
 
     def _replace(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
         """Replace a method by what ``wrap`` makes of it; a method that is not there needs no replacement."""
@@ -139,6 +145,9 @@ class Surfaces:
     def _noticed(self, old: Any) -> Any:
         @functools.wraps(old)
         def init(kernel: Any) -> None:
+            active = _module("triton.runtime.jit").driver.active
+            if kernel.module is None and active is not self._driver:
+                self.on_leaving(str(kernel.name), type(active).__name__)
             self._kernels.add(kernel)
             old(kernel)
 

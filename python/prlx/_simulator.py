@@ -254,6 +254,7 @@ class Simulator:
         self._unseen = set(options.empty_somewhere)
         self._lock = threading.Lock()
         self._surfaces = triton.Surfaces(simulator.KEY, rewriter)
+        self._surfaces.on_leaving = self._left
         plain = simulator.DEVICE + simulator.ARCH
         own = plain if rewriter is None else plain + rewriter.device * simulator.DEVICE
         if rewriter is not None:
@@ -325,6 +326,13 @@ class Simulator:
         """What is recorded of a launch, or would be where that is only planned."""
         asked = self.recordings[0]._planned
         return record if record is not None or asked is None or self._surfaces.benchmarking else dict(asked)
+
+    def _left(self, kernel: str, driver: str) -> None:
+        """A kernel was loaded on another driver, which the program made Triton's: nobody checks what it does there."""
+        why = f"the program made another driver of Triton active ({driver}): what is launched there is not checked"
+        warnings.warn(f"{kernel}: {why}", stacklevel=2)
+        for recording in self._told():
+            recording._refuse(kernel, why)
 
     def _told(self) -> list[Recording]:
         """The recordings that are told of this thread's launches."""
