@@ -31,7 +31,7 @@ const (
 )
 
 // Is says whether bytes begin a container.
-func Is(b []byte) bool { return len(b) >= headBytes && binary.LittleEndian.Uint32(b) == magic }
+func isFatBinary(b []byte) bool { return len(b) >= headBytes && binary.LittleEndian.Uint32(b) == magic }
 
 // entry is one text or piece of machine code.
 type entry struct {
@@ -95,7 +95,7 @@ func read(name string, b []byte) ([]entry, error) {
 	var entries []entry
 	at := 0
 	for at < len(b) {
-		if !Is(b[at:]) {
+		if !isFatBinary(b[at:]) {
 			return nil, fault.Formatf(name, int64(at), "no container of device code begins here")
 		}
 		head := uint64(binary.LittleEndian.Uint16(b[at+6:]))

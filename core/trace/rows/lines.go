@@ -17,7 +17,7 @@ type spool struct {
 	size   int64
 	names  []string
 	number map[string]uint64
-	lines  map[Spot]*spooled
+	lines  map[spot]*spooled
 	block  int // bytes of a line that are written at once
 }
 
@@ -47,7 +47,7 @@ func (t *Trace) events(ctx context.Context, src *file.Source, lost *source.Lost)
 	if err != nil {
 		return nil, err
 	}
-	s := &spool{disk: disk, number: map[string]uint64{}, lines: map[Spot]*spooled{}, block: max(512, min(maxBlock, spoolMemory/max(1, len(t.Places))))}
+	s := &spool{disk: disk, number: map[string]uint64{}, lines: map[spot]*spooled{}, block: max(512, min(maxBlock, spoolMemory/max(1, len(t.Places))))}
 	if err := t.visit(ctx, src, Ask{Args: true}, func(v visited) error { return s.add(v, lost) }); err != nil {
 		disk.Close()
 		return nil, err
@@ -135,7 +135,7 @@ func (w *written) AppendArgs(dst []byte, open int, _ *source.Lost) []byte {
 
 // Line visits the events of one line in the order of the file.
 func (l lines) Line(ctx context.Context, line *source.Line, visit func(e *source.Event) error) error {
-	of := l.spool.lines[Spot{l.process, int32(line.Index)}]
+	of := l.spool.lines[spot{l.process, int32(line.Index)}]
 	if of == nil {
 		return nil
 	}

@@ -112,11 +112,11 @@ func (c *Clock) Place(r *Row, startNS, endNS int64) {
 	r.Timed, r.AtPS, r.DurPS = true, at*1000, dur*1000
 }
 
-// Opener opens a file of a format. Its rows are placed by the clock.
-type Opener func(ctx context.Context, src *file.Source, c *Clock) (Book, error)
+// opener opens a file of a format. Its rows are placed by the clock.
+type opener func(ctx context.Context, src *file.Source, c *Clock) (Book, error)
 
 // Format completes the description of a format by what an opener gives.
-func Format(f source.Format, open Opener) source.Format {
+func Format(f source.Format, open opener) source.Format {
 	f.Blank = func() source.Trace { return &Trace{open: open} }
 	f.Scan = func(ctx context.Context, src *file.Source, _ source.ScanOptions) (source.Trace, error) {
 		t := &Trace{open: open}

@@ -23,16 +23,16 @@ var (
 type Trace struct {
 	Said      source.Facts
 	Processes []source.Process
-	Places    map[Lane]Spot // of the lines
+	Places    map[Lane]spot // of the lines
 	Clock     Clock
 
-	open    Opener
+	open    opener
 	once    sync.Mutex
 	spooled *spool // the events by line, once somebody asked for them
 }
 
-// Spot is where a line stands in the layout.
-type Spot struct{ Process, Line int32 }
+// spot is where a line stands in the layout.
+type spot struct{ Process, Line int32 }
 
 // maxLanes is how many lines a file may have.
 const maxLanes = 1 << 16
@@ -114,7 +114,7 @@ func (s *scanner) finish(names Names) {
 		keys = append(keys, k)
 	}
 	slices.SortFunc(keys, byPlace)
-	t.Places = make(map[Lane]Spot, len(keys))
+	t.Places = make(map[Lane]spot, len(keys))
 	base := f.StartNS + t.Clock.OriginNS
 	for i, k := range keys {
 		if i == 0 || k.PID != keys[i-1].PID || k.Device != keys[i-1].Device {
@@ -127,7 +127,7 @@ func (s *scanner) finish(names Names) {
 		l.Name = lineName(k, keys, names)
 		p.Lines = append(p.Lines, l)
 		p.Events += l.Events
-		t.Places[k] = Spot{int32(p.Index), int32(l.Index)}
+		t.Places[k] = spot{int32(p.Index), int32(l.Index)}
 		f.Timed += l.Events
 		first, last := source.After(base, l.MinOffsetPS), source.After(base, l.MaxEndPS)
 		if i == 0 || first.Before(f.First) {
@@ -204,7 +204,7 @@ func (t *Trace) Layout() []*source.Process {
 // visited is a row with its place in the layout.
 type visited struct {
 	*Row
-	spot Spot
+	spot spot
 	base int64
 }
 

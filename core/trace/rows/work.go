@@ -9,7 +9,7 @@ import (
 )
 
 // readWork reads what devices did, the calls that launched it, and ranges as marks.
-func readWork(j *job.Job, path string, opt work.Options, open Opener) (*work.Found, error) {
+func readWork(j *job.Job, path string, opt work.Options, open opener) (*work.Found, error) {
 	ctx := j.Context()
 	src, err := opt.Open(ctx, path)
 	if err != nil {
@@ -38,7 +38,7 @@ type worker struct {
 }
 
 // read reads the rows, and then says from when they count and whose they are.
-func (w *worker) read(j *job.Job, src *file.Source, open Opener) error {
+func (w *worker) read(j *job.Job, src *file.Source, open opener) error {
 	var clock Clock
 	ctx := j.Context()
 	b, err := open(ctx, src, &clock)
