@@ -30,7 +30,7 @@ const (
 	archAt, plainAt       = 28, 56
 )
 
-// Is says whether bytes begin a container.
+// isFatBinary says whether bytes begin a container.
 func isFatBinary(b []byte) bool { return len(b) >= headBytes && binary.LittleEndian.Uint32(b) == magic }
 
 // entry is one text or piece of machine code.
