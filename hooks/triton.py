@@ -52,7 +52,7 @@ class Surfaces:
         self._tuners: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
         self.benchmarking = 0
         """How many benchmarks of the autotuner are under way."""
-        self.on_leaving: Callable[[str, str], object] = lambda kernel, driver: None
+        self.on_leaving: Callable[[str, str], object] = lambda _kernel, _driver: None
         """Is told of a kernel that is loaded while the program has made another driver active, and of that driver's class."""
 
     def install(self, driver: object) -> None:

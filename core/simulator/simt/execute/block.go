@@ -38,10 +38,10 @@ type Block struct {
 	arrived  [target.Barriers]gathering
 	output   *output
 	steps    uint64 // instructions of all its warps
-	resting  resting
 
 	patience uint64 // of lanes that go round a loop while others of their warp wait
 	shares   []share
+	resting  resting
 }
 
 // gathering is the state of one numbered barrier.

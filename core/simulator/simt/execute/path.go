@@ -25,9 +25,9 @@ type path struct {
 	state  pathState
 	head   int32  // of the loop to which it came last when it had run for long, and 1; 0 none
 	polls  bool   // since then it looked at what other lanes may change
+	loop   int32  // that polls, to whose head it came last, and 1; 0 none
 	digest uint64 // of its registers then
 	rounds int    // how often that was, with others
-	loop   int32  // that polls, to whose head it came last, and 1; 0 none
 }
 
 // pathState says whether a path can run.

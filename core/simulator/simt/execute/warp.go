@@ -33,15 +33,16 @@ type Warp struct {
 	born       uint32   // lanes that the warp began with
 	partial    bool     // some lanes are at a barrier to which others have not come
 	state      warpState
+	doubts     int32  // heads of other loops at which it is looked at as at those of loops that poll
 	steps      uint64 // instructions so far: its clock
-	looked     ring   // how it stood when it came to the heads of loops that poll
-	passes     int    // through such loops in this turn
-	writes     uint64 // that may have changed memory
-	doubts     int    // heads of other loops at which it is looked at likewise
-	poll       poll   // the last time that it looked at what others may change
 	keep32     [code.MaxOutputs][lane.Lanes]uint32
 	keep64     [code.MaxOutputs][lane.Lanes]uint64
 	keepP      [code.MaxOutputs]uint32
+
+	looked ring   // how it stood when it came to the heads of loops that poll
+	passes int    // through such loops in this turn
+	writes uint64 // that may have changed memory
+	poll   poll   // the last time that it looked at what others may change
 }
 
 // masked executes a lanewise instruction for some lanes: the others keep what they have.
