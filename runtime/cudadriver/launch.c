@@ -34,7 +34,7 @@ static CUresult code_of(const char *check) {
   return CUDA_SUCCESS;
 }
 
-/* What the findings of a launch are to its caller: accesses that a GPU faults on are its error, anything else is told, unless somebody does that at
+/* What the findings of a launch are to its caller: accesses that a GPU faults on and waiting without end are its error, anything else is told, unless somebody does that at
  * the end. */
 static CUresult found(const char *document) {
   const char *list = value_of(document, "findings");
@@ -46,6 +46,7 @@ static CUresult found(const char *document) {
     string_of(value_of(f, "file"), file, sizeof file);
     long long line = number_of(f, "line", 0);
     CUresult code = code_of(check);
+    if (strcmp(check, "deadlock") == 0 && strncmp(message, "the launch hangs", 16) == 0) code = CUDA_ERROR_LAUNCH_TIMEOUT;
     const char *name = strrchr(file, '/');
     if (code) return line > 0 ? failed(code, "%s %s:%lld: %s", check, name ? name + 1 : file, line, message) : failed(code, "%s: %s", check, message);
     if (!watched()) fprintf(stderr, "prlx: %s %s:%lld: %s\n", check, name ? name + 1 : file, line, message);

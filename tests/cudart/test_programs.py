@@ -186,12 +186,20 @@ def test_a_program_that_waits_and_frees_has_no_finding(program, tmp_path):
     assert "launch 0, the program" in done.stderr
 
 
-def test_a_kernel_that_does_not_end_is_refused(program, tmp_path):
-    done = simulate("--max-instructions", "50000", "--", program("nvcc", "bugs"), "endless", cwd=tmp_path)
+def test_a_kernel_that_waits_for_ever_is_named(program, tmp_path):
+    done = simulate("--", program("nvcc", "bugs"), "endless", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout == "the launch timed out and was terminated\n"
+    assert f"deadlock at bugs.cu:{line_of('bugs', '// bug: endless')}" in re.sub(r"at \S*/bugs", "at bugs", done.stderr)
+    assert "the launch hangs: warp 0 of block 0 polls" in done.stderr
+
+
+def test_a_kernel_that_does_not_end_in_time_is_refused(program, tmp_path):
+    done = simulate("--max-instructions", "5", "--", program("nvcc", "bugs"), "endless", cwd=tmp_path)
     assert done.returncode == 5
     assert done.stdout == "the launch timed out and was terminated\n"
     assert "refused  endless, 1 launch" in done.stderr
-    assert f"bugs.cu:{line_of('bugs', '// bug: endless')}" in done.stderr.replace("\n  ", "")
+    assert "limit of instructions" in done.stderr.replace("\n  ", " ")
 
 
 def test_two_runs_are_told_apart_by_line_and_lane(program, tmp_path):
