@@ -77,33 +77,38 @@ Run = Callable[[Call, Sequence[Any]], Sequence[Any]]
 """Runs a kernel with copies of its inputs and returns its outputs."""
 
 
-def traced(function: Callable[..., Any], args: Sequence[Any], run: Run) -> tuple[Callable[..., Any], int]:
-    """The function with every kernel run by ``run``, in their order, and how many kernels its text has.
+def check() -> None:
+    """Look whether JAX with Pallas and Triton can be imported.
 
     Raises
     ------
     UsageError
-        JAX is not there, or is another than this was written for.
+        One of them cannot.
     """
-    jax = _jax()
+    try:
+        import jax._src.pallas.pallas_call  # noqa: F401 - what is traced
+    except ImportError as error:
+        raise UsageError(f"JAX with Pallas cannot be imported: {error}", hint="pip install 'jax[cpu]'") from None
+    try:
+        import triton.compiler  # noqa: F401 - what compiles kernels
+    except ImportError as error:
+        raise UsageError(f"Triton cannot be imported: {error}", hint="pip install triton") from None
+
+
+def traced(function: Callable[..., Any], args: Sequence[Any], run: Run) -> tuple[Callable[..., Any], int, list[str]]:
+    """The function with every kernel run by ``run``, how many it has, and the names of those that JAX interprets."""
+    import jax
+
     closed, returned = jax.make_jaxpr(function, return_shape=True)(*args)
     tree = jax.tree_util.tree_structure(returned)
-    found = _count(closed.jaxpr)
+    found = list(_kernels(closed.jaxpr))
+    interpreted = [Call(one.params, (), ()).name for one in found if not _is_kernel(one)]
 
     def rewritten(*given: Any) -> Any:
         flat = jax.tree_util.tree_leaves(given)
         return jax.tree_util.tree_unflatten(tree, _evaluate(closed.jaxpr, closed.consts, flat, run))
 
-    return rewritten, found
-
-
-def _jax() -> Any:
-    try:
-        import jax
-        from jax._src.pallas import pallas_call as _  # noqa: F401 - what is traced
-    except ImportError as error:
-        raise UsageError(f"JAX with Pallas cannot be imported: {error}", hint="pip install 'jax[cpu]'") from None
-    return jax
+    return rewritten, len(found) - len(interpreted), interpreted
 
 
 def _is_kernel(equation: Any) -> bool:
@@ -117,15 +122,21 @@ def _bodies(value: Any) -> Iterator[Any]:
             yield _open(one)
 
 
-def _count(jaxpr: Any) -> int:
-    """How many kernels it has, those in its bodies included; not those in kernels."""
-    found = 0
+def _kernels(jaxpr: Any) -> Iterator[Any]:
+    """The equations that call a kernel, those of its bodies included; not those in kernels."""
     for equation in jaxpr.eqns:
-        if _is_kernel(equation):
-            found += 1
-        elif equation.primitive.name != "pallas_call":
-            found += sum(_count(body) for value in equation.params.values() for body in _bodies(value))
-    return found
+        if equation.primitive.name == "pallas_call":
+            yield equation
+        else:
+            for value in equation.params.values():
+                for body in _bodies(value):
+                    yield from _kernels(body)
+
+
+def _has_kernel(parameters: Mapping[str, Any]) -> bool:
+    """Whether a body among the parameters calls a kernel that is ours to run."""
+    bodies = (body for value in parameters.values() for body in _bodies(value))
+    return any(_is_kernel(one) for body in bodies for one in _kernels(body))
 
 
 def _evaluate(jaxpr: Any, consts: Sequence[Any], given: Sequence[Any], run: Run) -> list[Any]:
@@ -149,7 +160,7 @@ def _apply(equation: Any, inputs: Sequence[Any], run: Run) -> Sequence[Any]:
     primitive, parameters = equation.primitive, equation.params
     if _is_kernel(equation):
         return _called_back(equation, inputs, run)
-    if not any(_count(body) for value in parameters.values() for body in _bodies(value)):
+    if primitive.name == "pallas_call" or not _has_kernel(parameters):
         bound = primitive.get_bind_params(parameters)
         subfuns, bound = bound if isinstance(bound, tuple) else ((), bound)  # JAX 0.12 has no functions beside
         found = primitive.bind(*subfuns, *inputs, **bound)

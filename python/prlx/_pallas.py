@@ -105,17 +105,20 @@ class Runner:
     def __init__(self, seen: Run, options: Options, machine: Mapping[str, Any], begin: Begin) -> None:
         self.simulations: list[Simulation] = []
         self._seen, self._options, self._machine, self._begin = seen, options, machine, begin
-        self._kernels: dict[int, pallas.Kernel] = {}
+        self._kernels: dict[int, tuple[pallas.Call, pallas.Kernel]] = {}  # by identity, so the call is kept
         self._failed: BaseException | None = None
         self._one = threading.Lock()
 
     def call(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         """What the function returns."""
+        pallas.check()
         import jax
 
-        rewritten, kernels = pallas.traced(function, args, self.run)
-        if not kernels:
+        rewritten, kernels, interpreted = pallas.traced(function, args, self.run)
+        if not kernels + len(interpreted):
             self._seen.refuse(_name(function), "it calls no kernel of Pallas")
+        for kernel in interpreted:
+            self._seen.refuse(kernel, "it has interpret=True: JAX computes it, and nothing is checked")
         with jax.default_device(jax.devices("cpu")[0]):
             result = jax.jit(rewritten)(*args)
             jax.block_until_ready(result)
@@ -144,9 +147,10 @@ class Runner:
         return outputs
 
     def _launch(self, call: pallas.Call, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        kernel = self._kernels.get(id(call))
-        if kernel is None:
-            kernel = self._kernels[id(call)] = pallas.compiled(call)
+        known = self._kernels.get(id(call))
+        if known is None:
+            known = self._kernels[id(call)] = call, pallas.compiled(call)
+        kernel = known[1]
         names = [*_named(kernel.names, len(inputs) + len(outputs)), "global_scratch", "profile_scratch"]
         given = Given(
             kernel.ptx, kernel.entry, kernel.grid, kernel.threads, [*inputs, *outputs, None, None],

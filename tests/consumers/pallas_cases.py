@@ -227,6 +227,13 @@ def programs():
             yield {"name": name, "error": None}
         except Exception as error:
             yield {"name": name, "error": type(error).__name__, "message": str(error)}
+    both = prlx.jax.simulate(lambda x: call(copied)(x) + call(doubled, interpret=True)(x), NUMBERS)
+    yield {
+        "name": "interpreted beside",
+        "outcome": both.conclusion.outcome,
+        "why": both.conclusion.why,
+        "launches": both.launches,
+    }
     none = prlx.jax.simulate(lambda x: x + 1, NUMBERS)
     yield {"name": "no kernel", "outcome": none.conclusion.outcome, "why": none.conclusion.why}
     folder = Path(sys.argv[2]) / "recorded"

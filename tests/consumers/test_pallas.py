@@ -101,6 +101,24 @@ def test_a_function_without_a_kernel_is_inconclusive(cases) -> None:
     assert "it calls no kernel of Pallas" in row["why"]
 
 
+def test_a_kernel_that_jax_interprets_is_said_to_be_unchecked(cases) -> None:
+    row = cases("programs")["interpreted beside"]
+    assert row["launches"] == 1
+    assert row["outcome"] == "inconclusive"
+    assert "doubled: it has interpret=True" in row["why"]
+
+
+def test_without_triton_it_says_what_to_install() -> None:
+    if not environments.JOBS.ready:
+        pytest.skip("JAX for this Python is not installed")
+    program = "import prlx.jax\ntry: prlx.jax.simulate(abs, 1)\nexcept prlx.UsageError as error: print(error)"
+    variables = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "JAX_PLATFORMS": "cpu"}
+    command = [environments.JOBS.python, "-c", program]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True, timeout=300)
+    assert "Triton cannot be imported" in done.stdout
+    assert "pip install triton" in done.stdout
+
+
 def test_launches_are_recorded(cases) -> None:
     row = cases("programs")["recorded"]
     assert row["launches"] == row["recordings"] == 6
