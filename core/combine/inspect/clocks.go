@@ -32,7 +32,7 @@ func (f *File) clocks(ctx context.Context, src *file.Source) error {
 	c, err := clockfile.Read(ctx, src)
 	var unknown *fault.Error
 	if errors.As(err, &unknown) && unknown.Hint == clockfile.Expected { // of whoever inspects nobody knows that clocks are meant
-		unknown.Hint = "expected a trace (XSpace, Chrome / Kineto JSON), a recording of a kernel (.prlx) or clock readings (probes, offsets, snapshots)"
+		unknown.Hint = "expected a trace (XSpace, Chrome / Kineto JSON, Nsight Systems SQLite, rocprofv3, Perfetto), a recording of a kernel (.prlx) or clock readings (probes, offsets, snapshots)"
 	}
 	if err != nil {
 		return err

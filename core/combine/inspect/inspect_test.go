@@ -111,7 +111,7 @@ func TestAnotherFormatIsRefusedByItsName(t *testing.T) {
 func TestWhatIsOfNoFormatIsRefusedWithEverythingThatCanBeInspected(t *testing.T) {
 	for name, text := range map[string]string{"text.txt": "hello\n", "object.json": `{"a":1}`, "binary": "\x8f\xfe\x01\x02"} {
 		_, err := read(t, written(t, name, text))
-		if f := fault.Of(err); err == nil || !strings.HasPrefix(f.Hint, "expected a trace (XSpace, Chrome / Kineto JSON), a recording of a kernel") {
+		if f := fault.Of(err); err == nil || !strings.HasPrefix(f.Hint, "expected a trace (XSpace, Chrome / Kineto JSON, Nsight Systems SQLite, rocprofv3, Perfetto), a recording of a kernel") {
 			t.Errorf("%s: %v with the hint %q, want all kinds of files", name, err, f.Hint)
 		}
 	}

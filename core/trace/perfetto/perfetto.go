@@ -86,7 +86,7 @@ func (b *book) Facts(ctx context.Context) (*source.Facts, error) {
 	case ok, b.looked.firstNS >= datedFrom:
 		f.Dated = true
 	default:
-		f.Undated = "a snapshot of the wall clock"
+		f.Undated = "snapshot of the wall clock"
 	}
 	return f, nil
 }

@@ -22,7 +22,7 @@ var (
 const devices = "with rocprofv3 --kernel-trace"
 
 // undated is what all forms lack.
-const undated = "the date: rocprofv3 counts from when the host was started"
+const undated = "date of the start of the host, from which rocprofv3 counts"
 
 // agent is a processor, by the number that records use for it.
 type agent struct {
