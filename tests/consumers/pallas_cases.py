@@ -190,6 +190,9 @@ def programs():
         def scanned(x):
             return jax.lax.scan(lambda sum, row: (sum + kernel(row), kernel(row * 2)), jnp.zeros(1024), x)
 
+        def reversed_scan(x):
+            return jax.lax.scan(lambda sum, row: (sum * 2 + kernel(row), sum + x[0]), jnp.zeros(1024), x, reverse=True)
+
         def looped(x):
             return jax.lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, kernel(s[1]) * 2), (0, x))
 
@@ -202,7 +205,8 @@ def programs():
 
         many = jnp.stack([NUMBERS, NUMBERS + 1, NUMBERS * 3])
         return {
-            "scan": (scanned, many), "while_loop": (looped, NUMBERS), "cond": (chosen, NUMBERS), "jit": (jitted, NUMBERS),
+            "scan": (scanned, many), "scan, reversed": (reversed_scan, many),
+            "while_loop": (looped, NUMBERS), "cond": (chosen, NUMBERS), "jit": (jitted, NUMBERS),
             "vmap": (jax.vmap(kernel), many), "checkpoint": (jax.checkpoint(lambda x: kernel(x) + 1), NUMBERS),
         }  # fmt: skip
 
