@@ -208,3 +208,57 @@ func places(r *Result) (out []string) {
 	}
 	return out
 }
+
+// A loop that looks alike at its head each time hangs only if nothing else of the block changes: neither what an outer loop counts, nor
+// what stands in shared memory.
+func TestALoopThatLooksAlikeAndGoesOnIsNoHang(t *testing.T) {
+	for name, body := range map[string]string{
+		"looks with a time-out, again and again": `
+	mov.u32 %r1, 0;
+OUTER:
+	mov.u32 %r2, 0;
+INNER:
+	ld.volatile.global.u32 %r3, [%rd1];
+	setp.ne.u32 %p1, %r3, 0;
+	@%p1 bra OUT;
+	add.u32 %r2, %r2, 1;
+	setp.lt.u32 %p2, %r2, 3;
+	@%p2 bra INNER;
+	add.u32 %r1, %r1, 1;
+	setp.lt.u32 %p3, %r1, 200;
+	@%p3 bra OUTER;
+OUT:`,
+		"counts in shared memory alone": `
+	mov.u32 %r1, 0;
+	st.volatile.shared.u32 [count], %r1;
+AGAIN:
+	ld.volatile.shared.u32 %r1, [count];
+	add.u32 %r1, %r1, 1;
+	st.volatile.shared.u32 [count], %r1;
+	setp.lt.u32 %p1, %r1, 200;
+	mov.u32 %r1, 0;
+	@%p1 bra AGAIN;
+	mov.u32 %r1, 200;`,
+	} {
+		p := mustLoad(t, `.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 flag, .param .u64 out, .param .u64 n) {
+	.reg .pred %p<4>;
+	.reg .b32 %r<4>;
+	.reg .b64 %rd<4>;
+	.shared .align 4 .u32 count;
+	ld.param.u64 %rd1, [flag];
+	ld.param.u64 %rd2, [out];`+body+`
+	st.global.u32 [%rd2], %r1;
+	ret;
+}
+`)
+		l, out := waitingLaunch("k", 1, 1, 0, 0)
+		l.Options.MaxInstructions = 1_000_000
+		r, err := p.Run(nil, l)
+		if err != nil || len(r.Findings) != 0 || binary.LittleEndian.Uint32(out) != 200 {
+			t.Errorf("%s: %v, %+v, out[0] is %d", name, err, r, binary.LittleEndian.Uint32(out))
+		}
+	}
+}
