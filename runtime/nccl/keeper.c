@@ -162,6 +162,7 @@ static void *keep(void *unused) {
     uint64_t now = clock_monotonic_ns();
     if (now >= next_anchor) {
       store_check_open(); /* before the clocks: what is older than the last reading is in a checksum */
+      store_finish_sealed(); /* also of those that were full before they were looked at */
       if (lock_try(&recorder.anchor_lock)) { /* else the process ends, and that is the last one */
         keeper_anchor();
         lock_leave(&recorder.anchor_lock);

@@ -65,7 +65,7 @@ func TestOpenSegmentsHaveAChecksum(t *testing.T) {
 	}
 }
 
-// TestWhatIsReadOfARunningProcessIsNotCalledDamaged, however often one looks.
+// TestWhatIsReadOfARunningProcessIsNotCalledDamaged, however often one looks, nor is what is copied of it.
 func TestWhatIsReadOfARunningProcessIsNotCalledDamaged(t *testing.T) {
 	b := build(t)
 	dir := t.TempDir()
@@ -86,15 +86,41 @@ func TestWhatIsReadOfARunningProcessIsNotCalledDamaged(t *testing.T) {
 		if len(found) == 0 {
 			continue
 		}
-		f, err := segment.Open(context.Background(), found[0])
-		if err != nil {
-			t.Fatal(err)
+		lookAt(t, found[0], looks)
+		if looks%4 == 0 {
+			lookAt(t, copied(t, found[0]), looks)
 		}
-		seen, err := f.Walk(context.Background(), func(segment.Source, *segment.Record) error { return nil })
-		if harm := append(seen.Harm(), f.Harm...); err != nil || len(harm) > 0 {
-			t.Errorf("look %d: %q, %v", looks, harm, err)
-		}
-		f.Close()
 	}
 	t.Logf("%d looks", looks)
+}
+
+func lookAt(t *testing.T, path string, look int) {
+	t.Helper()
+	f, err := segment.Open(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	seen, err := f.Walk(context.Background(), func(segment.Source, *segment.Record) error { return nil })
+	if harm := append(seen.Harm(), f.Harm...); err != nil || len(harm) > 0 {
+		t.Errorf("look %d: %q, %v", look, harm, err)
+	}
+}
+
+func copied(t *testing.T, path string) string {
+	t.Helper()
+	f, err := segment.Open(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	out, err := os.Create(filepath.Join(t.TempDir(), filepath.Base(path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if _, err := f.Copy(context.Background(), out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Name()
 }

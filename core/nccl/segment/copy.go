@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"time"
 )
 
 // Copied is what Copy wrote.
@@ -69,21 +70,29 @@ func (f *File) Copy(ctx context.Context, out io.WriterAt) (Copied, error) {
 	return c, nil
 }
 
-// still reads a segment; false where it was taken again each time.
+// still reads a segment; false where it was taken again each time. One that seems damaged is read again, as read does.
 func (f *File) still(buf []byte, at int64) (bool, error) {
 	var now [8]byte
-	for range copyTries {
+	same := false
+	for try := range copyTries {
+		if try > 0 && same {
+			time.Sleep(meanwhile)
+		}
 		if err := f.fill(buf, at); err != nil {
 			return false, err
 		}
 		if err := f.fill(now[:], at+8); err != nil {
 			return false, err
 		}
-		if u64(buf, 8) == binary.LittleEndian.Uint64(now[:]) {
-			return true, nil
+		if same = u64(buf, 8) == binary.LittleEndian.Uint64(now[:]); !same {
+			continue
+		}
+		s := f.segment(0, buf)
+		if _, what := f.trust(&s, buf[:segmentHead+s.Slots*slotBytes]); what != corrupt || f.State == Ended {
+			break
 		}
 	}
-	return false, nil
+	return same, nil
 }
 
 // copyMaking copies a file that is being made, of which nothing counts.

@@ -145,11 +145,7 @@ func (f *File) headsOnce() (all []Segment, absent int, err error) {
 		if err := f.fill(head, at); err != nil {
 			return nil, 0, err
 		}
-		s := Segment{
-			Index: i, Thread: int(u32(head, 24)), ThreadGeneration: u32(head, 28), TID: u32(head, 32), Sealed: u32(head, 36) == 2, Order: u64(head, 40),
-			Opened: anchor(head[48:]), Slots: int(min(u64(head, 16), uint64(f.size-segmentHead)/slotBytes)), generation: u64(head, 8), at: at,
-			Checked: u32(head, 100) == 1, crc: u32(head, 96), running: running(head),
-		}
+		s := f.segment(i, head)
 		switch {
 		case u32(head, 0) != segmentMagic || at+segmentHead+int64(s.Slots)*slotBytes > f.src.Size():
 			absent++
@@ -158,6 +154,19 @@ func (f *File) headsOnce() (all []Segment, absent int, err error) {
 		}
 	}
 	return sorted(all), absent, nil
+}
+
+func (f *File) segment(index int, head []byte) Segment {
+	return Segment{
+		Index: index, Thread: int(u32(head, 24)), ThreadGeneration: u32(head, 28), TID: u32(head, 32), Sealed: u32(head, 36) == 2, Order: u64(head, 40),
+		Opened: anchor(head[48:]), Slots: f.slots(head), generation: u64(head, 8), at: f.offset + int64(index)*f.size,
+		Checked: u32(head, 100) == 1, crc: u32(head, 96), running: running(head),
+	}
+}
+
+// slots are how many of a segment are whole, by its head.
+func (f *File) slots(head []byte) int {
+	return int(min(u64(head, 16), uint64(f.size-segmentHead)/slotBytes))
 }
 
 // What a look at a segment found.
@@ -172,8 +181,29 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// read returns the records of a segment that can be believed, as bytes.
-func (f *File) read(s *Segment, buf []byte) ([]byte, found, error) {
+// read returns the records of a segment that can be believed, as bytes. Words of a head that were read at once need not be of one moment while the
+// process writes: what seems damaged of a process that records is looked at again, with its head.
+func (f *File) read(s *Segment, buf []byte) (records []byte, what found, err error) {
+	for try := range sameAgain {
+		if try > 0 {
+			time.Sleep(meanwhile)
+			head := buf[:segmentHead]
+			if err := f.fill(head, s.at); err != nil {
+				return nil, whole, err
+			}
+			if again := f.segment(s.Index, head); again.generation == s.generation && again.Slots >= s.Slots {
+				*s = again
+			}
+		}
+		if records, what, err = f.look(s, buf); err != nil || what == whole || what == retaken || f.State == Ended {
+			break
+		}
+	}
+	return records, what, err
+}
+
+// look is one try of read.
+func (f *File) look(s *Segment, buf []byte) ([]byte, found, error) {
 	b := buf[:segmentHead+s.Slots*slotBytes]
 	if err := f.fill(b, s.at); err != nil {
 		return nil, whole, err
@@ -182,7 +212,7 @@ func (f *File) read(s *Segment, buf []byte) ([]byte, found, error) {
 	if err := f.fill(now[:], s.at+8); err != nil {
 		return nil, whole, err
 	}
-	if binary.LittleEndian.Uint64(now[:]) != s.generation || u64(b, 8) != s.generation {
+	if binary.LittleEndian.Uint64(now[:]) != s.generation || u64(b, 8) != s.generation || f.slots(b) < s.Slots { // slots go away first
 		return nil, retaken, nil
 	}
 	slots, what := f.trust(s, b)

@@ -7,11 +7,9 @@ package segment
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 
@@ -435,65 +433,6 @@ func (f *File) readComms(h []byte) error {
 		return err
 	}
 	return failed
-}
-
-func anchor(b []byte) Anchor {
-	return Anchor{u64(b, 0), i64(b, 8), i64(b, 16), i64(b, 24), u64(b, 32)}
-}
-
-// readAnchors takes those that are whole: the oldest makes room for the newest, and one may be written just now.
-func (f *File) readAnchors(h []byte) error {
-	return f.ring(h, 80, 48, ring{"readings of the clocks", u64(h, 216), f.soundAnchor}, func(e []byte) { f.Anchors = append(f.Anchors, anchor(e[8:])) })
-}
-
-func (f *File) readMasks(h []byte) error {
-	return f.ring(h, 96, 32, ring{"changes of what is recorded", u64(h, 224), f.soundMask}, func(e []byte) {
-		f.Masks = append(f.Masks, Mask{u64(e, 8), u32(e, 16), u32(e, 20), u32(e, 24)})
-	})
-}
-
-// ring is a table whose oldest entries make room for new ones.
-type ring struct {
-	of      string // what its entries are
-	written uint64
-	sound   func(e []byte) bool
-}
-
-// ring visits the entries of such a table by their numbers. Of a recording with checksums all that were written must be there, but for one that is
-// written just now in the place of the oldest.
-func (f *File) ring(h []byte, at, least int, r ring, visit func(e []byte)) error {
-	var all [][]byte
-	used := r.written
-	if f.Checked {
-		used = mostTable // how many were written may be wrong, too
-	}
-	if err := f.table(h, at, least, used, func(e []byte) { all = append(all, e) }); err != nil || len(all) == 0 {
-		return err
-	}
-	size, last := uint64(len(all)), uint64(0)
-	whole := slices.DeleteFunc(all, func(e []byte) bool {
-		n := u64(e, 0)
-		return n == 0 || !f.Checked && n > r.written || !r.sound(e)
-	})
-	for _, e := range whole {
-		last = max(last, u64(e, 0))
-	}
-	slices.SortStableFunc(whole, func(a, b []byte) int { return cmp.Compare(u64(a, 0), u64(b, 0)) })
-	visited := uint64(0)
-	for _, e := range whole {
-		if u64(e, 0)+size > last {
-			visit(e)
-			visited++
-		}
-	}
-	there := min(last, size)
-	if last > size && f.State != Ended {
-		there-- // the oldest may be making room
-	}
-	if f.Checked && (visited < there || last < r.written || last > r.written+1) {
-		f.Harm = append(f.Harm, fmt.Sprintf("of %d %s that were written %d are there", max(last, r.written), r.of, visited))
-	}
-	return nil
 }
 
 // Text is a text that NCCL passed.
