@@ -303,3 +303,32 @@ func TestOutputsReplaceNoDevice(t *testing.T) {
 		t.Errorf("as a directory: got %v", err)
 	}
 }
+
+// TestGrownSeesWhatWasWrittenSince a file was opened, and leaves what was decompressed alone.
+func TestGrownSeesWhatWasWrittenSince(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "grows")
+	if err := os.WriteFile(path, []byte("begin"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	src, err := Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if err := os.WriteFile(path, []byte("begins and goes on"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := src.Grown(); err != nil || src.Size() != 18 || src.DiskSize() != 18 {
+		t.Errorf("%d bytes, %v", src.Size(), err)
+	}
+	if err := os.WriteFile(path, []byte("less"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := src.Grown(); err != nil || src.Size() != 18 {
+		t.Errorf("a file that was cut is said to have %d bytes, %v: reading must fail", src.Size(), err)
+	}
+	held, err := FromBytes("held", []byte("abc"))
+	if err != nil || held.Grown() != nil || held.Size() != 3 {
+		t.Errorf("%v, %d bytes", err, held.Size())
+	}
+}

@@ -122,6 +122,23 @@ func (s *Source) Size() int64 { return s.size }
 // DiskSize returns the number of bytes on disk, compressed where the file is.
 func (s *Source) DiskSize() int64 { return s.diskSize }
 
+// Grown looks again how long a file is to which somebody writes, for what was read of it may tell of more than there was when it was opened. What was
+// decompressed or held in memory stays as it was.
+func (s *Source) Grown() error {
+	f, ok := s.at.(*os.File)
+	if !ok || s.compression != "" {
+		return nil
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return fault.FromIO(s.path, err)
+	}
+	if st.Mode().IsRegular() && st.Size() > s.size {
+		s.size, s.diskSize = st.Size(), st.Size()
+	}
+	return nil
+}
+
 // Compression returns "gzip", "zstd" or "".
 func (s *Source) Compression() string { return s.compression }
 

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
@@ -184,36 +185,55 @@ func Open(ctx context.Context, path string) (*File, error) {
 	return f, nil
 }
 
-// FromSource is Open of a source, which the File owns from then on if there is no error.
-func FromSource(src *file.Source) (*File, error) {
-	f := &File{contents: contents{src}}
-	if making, err := f.isBeingMade(); making || err != nil {
-		f.State = Making
-		return f, err
+// FromSource is Open of a source, which the File owns from then on if there is no error. Head and tables of a process that records are read at different
+// moments: what seems damaged is read again.
+func FromSource(src *file.Source) (f *File, err error) {
+	for try := range sameAgain {
+		if try > 0 {
+			time.Sleep(meanwhile)
+		}
+		f = &File{contents: contents{src}}
+		if err = f.readTables(); err == nil || f.State == Ended || !fault.Is(err, fault.Format) {
+			break
+		}
 	}
-	first, err := src.Head(len(Magic))
 	if err != nil {
 		return nil, err
 	}
-	if string(first) != Magic[:len(first)] {
-		return nil, fault.Formatf(src.Path(), 0, "got %q, expected %q: not a recording of NCCL events", first, Magic)
+	return f, nil
+}
+
+// readTables reads the head, and the tables that it tells of.
+func (f *File) readTables() error {
+	f.State = Ended // until it is known to be otherwise
+	if making, err := f.isBeingMade(); making || err != nil {
+		f.State = Making
+		return err
 	}
-	if src.Size() < headerBytes {
-		return nil, fault.Formatf(src.Path(), 0, "a recording of NCCL events begins with %d bytes of header, this file has %d bytes", headerBytes, src.Size())
+	head, err := f.src.Head(headerBytes)
+	if err != nil {
+		return err
 	}
-	head := make([]byte, headerBytes)
-	if _, err := src.ReadAt(head, 0); err != nil {
-		return nil, err
+	if n := min(len(Magic), len(head)); string(head[:n]) != Magic[:n] {
+		return fault.Formatf(f.src.Path(), 0, "got %q, expected %q: not a recording of NCCL events", head[:n], Magic)
+	}
+	if len(head) < headerBytes {
+		return fault.Formatf(f.src.Path(), 0, "a recording of NCCL events begins with %d bytes of header, this file has %d bytes", headerBytes, len(head))
 	}
 	if err := f.readHead(head); err != nil {
-		return nil, err
+		return err
+	}
+	if f.State != Ended { // the segments of which the head tells may have come after the file was opened
+		if err := f.src.Grown(); err != nil {
+			return err
+		}
 	}
 	for _, read := range []func([]byte) error{f.checkFacts, f.readEnvironment, f.readThreads, f.readComms, f.readAnchors, f.readMasks, f.readGPUs} {
 		if err := read(head); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return f, nil
+	return nil
 }
 
 // isBeingMade reports whether the process has not finished making the file, or never will: it is empty, holds nothing but zeros, or says so itself and
