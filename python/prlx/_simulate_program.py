@@ -17,12 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from ._errors import UsageError
 from ._launching import Options
 from ._program import run_program
-from ._record import extras
 from ._result import Card
 from ._simulated import COUNTS, PASSED_OVER, Run, save_page
 from ._simulation import Finding, Simulation, percent, share
-from ._simulator import row_of
-from ._target import Mode, Target, asked_again, recorded_again
 from ._units import format_count, plural
 from ._verdict import Judged
 
@@ -30,6 +27,7 @@ if TYPE_CHECKING:
     import pandas
 
     from ._table import Table
+    from ._target import Mode, Target
 
 CHECKS = (
     "seed",
@@ -296,6 +294,8 @@ def simulate_program(
     if rest == "repeat" and output is not None:
         raise UsageError('rest="repeat" records nothing of launches that it repeats', hint="leave one of both out")
     if output is not None:
+        from ._target import recorded_again
+
         seed = recorded_again(os.environ).get("seed", seed)
     options = Options(
         seed=seed, nan=nan, races=races, global_races=global_races, warp_races=warp_races, convergence=convergence,
@@ -304,6 +304,9 @@ def simulate_program(
     ).checked()  # fmt: skip
     target = None
     if output is not None:
+        from ._record import extras
+        from ._target import Target, asked_again
+
         held = extras(
             stores=stores, atomics=atomics, loads=loads, barriers=barriers, events_per_warp=events_per_warp, outputs=outputs,
             sources=sources,
@@ -426,6 +429,8 @@ def _add(seen: Run, row: Mapping[str, Any], target: Target | None, leaks: bool, 
         simulation = Simulation({**document, "findings": [_after(found, over) for found in document["findings"]]})
         seen.add(simulation, repeated=row["outcome"] == "repeated")
         if target is not None and document["recording"] is not None:
+            from ._simulator import row_of
+
             made = row_of(simulation)
             target.launches.append({"launch": row["launch"], **made, "file": Path(made["file"]).name})
 
