@@ -445,15 +445,32 @@ def _after(found: Mapping[str, Any], over: int) -> Mapping[str, Any]:
 
 def _line(found: Mapping[str, Any]) -> dict[str, Any]:
     """Where a program did something: file and line, where it has them and binutils are there; else its function."""
-    tool = shutil.which("addr2line")
-    for place in found["places"] if tool is not None else ():
-        words = [tool, "-e", place["object"], hex(place["offset"])]
-        said = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
-        file, _, line = said.split(" (discriminator")[0].rpartition(":")
-        if line.isdigit() and line != "0" and Path(file).name not in _HEADERS:
-            return {"file": file, "line": int(line)}
-    names = [place["function"] or Path(place["object"]).name for place in found["places"][-1:]]
+    places = [place for place in found["places"] if place["object"] == found["places"][0]["object"]]
+    for file, line in _frames(places):
+        if line and Path(file).name not in _HEADERS:
+            return {"file": file, "line": line}
+    names = [place["function"] or Path(place["object"]).name for place in places[-1:]]
     return {"message": f"{found['message']} (in {names[0]})"} if names else {}
+
+
+def _frames(places: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
+    """File and line, 0 where there is none, of each function that was entered, the innermost first.
+
+    Not of what a compiler makes of ``<<<>>>``: a stub, and with nvcc a function of the kernel's name, which the stub's holds.
+    """
+    tool = shutil.which("addr2line")
+    frames: list[tuple[str, str, int]] = []
+    for place in places if tool is not None else ():
+        words = [tool, "-f", "-i", "-e", place["object"], hex(place["offset"])]
+        said = subprocess.run(words, capture_output=True, text=True, check=False).stdout.splitlines()
+        for function, at in zip(said[::2], said[1::2], strict=False):
+            file, _, line = at.split(" (discriminator")[0].rpartition(":")
+            frames.append((function, file, int(line) if line.isdigit() else 0))
+    stubs = [at for at, (function, _, _) in enumerate(frames) if "__device_stub_" in function]
+    stub = frames[stubs[-1]][0] if stubs else ""
+    for function, file, line in frames[stubs[-1] + 1 if stubs else 0 :]:
+        if function not in stub:
+            yield file, line
 
 
 _HEADERS = frozenset({"cuda_runtime.h"})  # of which functions are called that have no others behind them
