@@ -44,7 +44,7 @@ FLOORS = (
     ("_peers",),
     # tapes of training steps
     ("hooks.tensors", "hooks.collectives"),
-    ("hooks.operators",),
+    ("hooks.operators", "hooks.twins_made"),
     ("_steps",),
     ("_replay",),
     ("_training",),
@@ -70,6 +70,7 @@ FLOORS = (
         "hooks.inductor_settings",
         "hooks.launch",
         "hooks.numba",
+        "hooks.twins",
         "hooks.registers",
         "hooks.target",
         "hooks.texts",
