@@ -113,7 +113,7 @@ build/torch-%/.ready: $(VENV)/.ready tests/simulator/stub_cuda.py
 # A folder, and the version that is installed into it.
 define install_torch
 	@rm -rf $(1)
-	$(PY) -m pip install --quiet --no-deps --target $(1) torch==$(2) typing-extensions sympy mpmath networkx jinja2 markupsafe fsspec filelock expecttest
+	$(PY) -m pip install --quiet --no-deps --target $(1) torch==$(2) typing-extensions sympy mpmath networkx jinja2 markupsafe fsspec filelock expecttest tabulate
 	$(PY) tests/simulator/stub_cuda.py $(1)
 	printf '#!/bin/sh\nexport PYTHONPATH="%s:$$PYTHONPATH" LD_LIBRARY_PATH="%s"\nexec "%s" "$$@"\n' \
 		$(abspath $(1)) $(abspath $(1)/stubs) $(abspath $(PY)) > $(1)/python
