@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -156,6 +157,8 @@ def compare_cycles(
     alpha: float | None = None,
     min_change: float | None = None,
     similarity: float | None = None,
+    baseline: Source | Sequence[Source] = (),
+    fail_on: str | Sequence[str] = (),
     ignore_annotations: bool = False,
     keys: str | None = None,
     streams: str | None = None,
@@ -182,6 +185,10 @@ def compare_cycles(
         The smallest change that is worth a word, as a share; 0.03 unless given.
     similarity
         The least share of common kernels of two classes that are paired; 0.5 unless given.
+    baseline
+        Runs that should be equal to ``a``: a change counts where it is more than what they differ by.
+    fail_on
+        Gates, such as ``"step>3%"``, ``"kernel:flash*>5%"`` or ``"added"``. ``gate`` of the result says how they stand.
     ignore_annotations, keys, streams, rules, phase_mode, edit_percent, max_levels, compat, skip_unreadable, salvage
         As of ``find_cycles``, for traces that are named by path.
     workers, memory_limit, progress
@@ -209,6 +216,8 @@ def compare_cycles(
         alpha=alpha,
         min_change=min_change,
         similarity=similarity,
+        baseline=baseline,
+        fail_on=fail_on,
         ignore_annotations=ignore_annotations,
         keys=keys,
         streams=streams,
@@ -232,6 +241,8 @@ def compare_request(
     alpha: float | None = None,
     min_change: float | None = None,
     similarity: float | None = None,
+    baseline: Source | Sequence[Source] = (),
+    fail_on: str | Sequence[str] = (),
     ignore_annotations: bool = False,
     keys: str | None = None,
     streams: str | None = None,
@@ -266,10 +277,17 @@ def compare_request(
         "alpha": alpha,
         "min_change": min_change,
         "similarity": similarity,
+        "baselines": [_side(one, chosen) for one in _each(baseline)] or None,
+        "fail_on": ([fail_on] if isinstance(fail_on, str) else list(fail_on)) or None,
         "outputs": list(outputs) or None,
         "overwrite": overwrite,
         **_request.limits(workers, memory_limit, _config.load()),
     }
+
+
+def _each(baseline: Source | Sequence[Source]) -> Sequence[Source]:
+    """Baselines, where one may be given as itself."""
+    return [baseline] if isinstance(baseline, (str, os.PathLike, Cycles)) else list(baseline)
 
 
 def options(
@@ -330,7 +348,9 @@ def run_compare(asked: dict[str, Any], *, progress: Progress = "auto") -> CycleC
     """Run a request of the operation ``cycles_compare``."""
     from ._progress import shown
 
-    asked = named(asked, [*asked["a"]["paths"], *asked["b"]["paths"]])
+    asked = named(
+        asked, [path for side in (asked["a"], asked["b"], *(asked["baselines"] or ())) for path in side["paths"]]
+    )
     with shown(progress) as watch:
         return CycleComparison(_core.run("cycles_compare", asked, progress=watch))
 

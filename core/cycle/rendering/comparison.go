@@ -23,7 +23,7 @@ func Comparison(made *comparing.Comparison) *cycledoc.CompareDocument {
 	d := &cycledoc.CompareDocument{
 		Schema: cycledoc.CompareSchema, A: side(c.FoundA), B: side(c.FoundB), Pairs: []cycledoc.ClassPair{}, OnlyA: []cycledoc.ClassBrief{}, OnlyB: []cycledoc.ClassBrief{},
 		Regressions: []cycledoc.Cost{}, Improvements: []cycledoc.Cost{}, Warnings: []string{},
-		Options: cycledoc.CompareSettings{Alpha: c.Opt.Alpha, MinChange: c.Opt.MinChange, Similarity: c.Opt.Similarity, Repetitions: c.Opt.Repetitions},
+		Options: cycledoc.CompareSettings{Alpha: c.Opt.Alpha, MinChange: c.Opt.MinChange, Similarity: c.Opt.Similarity, Baselines: c.Baselines, Repetitions: c.Opt.Repetitions},
 	}
 	accounts := c.Accounts()
 	at := make([]int, len(accounts.Order)) // place in the document of a pair of the result
@@ -45,6 +45,9 @@ func Comparison(made *comparing.Comparison) *cycledoc.CompareDocument {
 	slices.SortStableFunc(d.Improvements, func(x, y cycledoc.Cost) int { return cmp.Compare(x.StepNS, y.StepNS) })
 	c.warn(d)
 	d.Conclusion = c.conclude(d, accounts)
+	lacks := c.looked(d)
+	c.outside(&lacks, d)
+	d.Gate = c.gates(d, accounts, lacks.Open("").Missing)
 	d.Status = c.status(d)
 	d.Verdict = c.verdict(d)
 	return d
@@ -74,6 +77,9 @@ func (c changes) pair(k int, accounts *comparing.Accounts) cycledoc.ClassPair {
 		A: brief(c.ListA[p.A].Shown), B: brief(c.ListB[p.B].Shown), Level: a.LevelName(), Similarity: p.Similarity, Rotation: p.Rotation, PerStepA: c.ViewsA[p.A].PerStep,
 		PerStepB: c.ViewsB[p.B].PerStep, Wall: delta(p.Wall), Gap: delta(p.Gap), Rows: make([]cycledoc.PairRow, 0, len(p.Rows)), Note: p.Note, Account: accounts.Of[k],
 		Busy: cycledoc.Delta{ANS: a.Busy.Mean, BNS: b.Busy.Mean, DeltaNS: b.Busy.Mean - a.Busy.Mean, P: 1},
+	}
+	if limit := c.Limit(k, pairs.Wall); limit >= 0 {
+		out.Limit = &limit
 	}
 	if a.Busy.Mean > 0 {
 		out.Busy.Relative = out.Busy.DeltaNS / a.Busy.Mean
@@ -246,6 +252,9 @@ func (c changes) verdict(d *cycledoc.CompareDocument) string {
 	list("Saves most", d.Improvements)
 	if d.Status == cycledoc.CompareSame {
 		text += " Nothing changed by more than chance."
+		if p.Limit != nil {
+			text += fmt.Sprintf(" A change of it below %.1f %% could not have been seen.", 100*max(*p.Limit, c.Opt.MinChange))
+		}
 	}
 	return text + open
 }

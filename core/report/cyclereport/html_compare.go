@@ -25,6 +25,7 @@ type comparePage struct {
 	Verdict    string
 	Tiles      []webpage.Tile
 	Limits     []string
+	Gates      []gateRow
 	Account    []accountRow
 	Costs      *costTable
 	Savings    *costTable
@@ -63,6 +64,7 @@ func newComparePage(d *cycledoc.CompareDocument) *comparePage {
 	}
 	p.Head = kit.Head("cycles: "+p.A+" beside "+p.B, "")
 	p.Tiles = compareTiles(d)
+	p.Gates = gateRows(d)
 	p.Account = accountRows(&d.Account)
 	p.Costs = newCosts(d.Regressions, "what costs time", "slower")
 	p.Savings = newCosts(d.Improvements, "what saves time", "faster")

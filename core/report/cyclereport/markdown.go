@@ -149,6 +149,7 @@ func markdownLimits(out *bufio.Writer, list []string) {
 func compareMarkdown(w io.Writer, d *cycledoc.CompareDocument, _ Options) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "### Cycles of %s beside %s\n\n%s%s\n", inline(clean(base(d.A.Input.Path), maxName)), inline(clean(base(d.B.Input.Path), maxName)), outcome(&d.Conclusion), inline(clean(d.Verdict, maxText)))
+	markdownGates(out, d)
 	if len(d.Pairs) > 0 {
 		out.WriteString("\n| class | level | A | B | wall | gap A | gap B | verdict | kernels |\n|---|---|---:|---:|---:|---:|---:|---|---|\n")
 		for i := range d.Pairs[:min(len(d.Pairs), maxMarkdownRows)] {

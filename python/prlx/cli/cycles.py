@@ -24,8 +24,16 @@ if TYPE_CHECKING:
     from .._cycles_result import CycleComparison, Cycles
     from ._ui import UI
 
-_REPORTS = {"html": "html", "markdown": "markdown", "csv": "csv", "overlay": "chrome"}
-_OF_COMPARISONS = ("alpha", "min_change", "similarity")
+_REPORTS = {
+    "html": "html",
+    "markdown": "markdown",
+    "csv": "csv",
+    "overlay": "chrome",
+    "junit": "junit",
+    "github": "github",
+}
+_SHARES = ("alpha", "min_change", "similarity")
+_OF_COMPARISONS = (*_SHARES, "baseline", "fail_on", "junit", "github")
 _NO_OVERLAY = "--overlay shows one trace: leave out compare"
 _LEVELS = (
     Column("level"),
@@ -80,7 +88,7 @@ def _find(traces: Sequence[str], values: argparse.Namespace, ui: UI) -> int:
     from .. import _cycles
 
     for name in _OF_COMPARISONS:
-        if getattr(values, name) is not None:
+        if getattr(values, name):
             raise UsageError(
                 f"{_flag(name)} is for comparing two traces", hint="prlx cycles compare A B, or leave it out"
             )
@@ -98,12 +106,12 @@ def _compare(a: str, b: str, values: argparse.Namespace, ui: UI) -> int:
     if values.overlay is not None:
         raise UsageError(_NO_OVERLAY)
     chosen = given(values, _cycles.compare_request) | {"compat": _compat(values), "outputs": _outputs(values)}
-    chosen |= {name: _share(chosen[name], name) for name in _OF_COMPARISONS if name in chosen}
+    chosen |= {name: _share(chosen[name], name) for name in _SHARES if name in chosen}
     asked = _cycles.compare_request(a, b, **chosen)
     _check_xlsx(values)
     comparison = _cycles.run_compare(asked, progress=ui.progress)
     _finish(comparison, values, ui, _text_of_comparison(comparison, ui, _limit(values)))
-    return comparison.conclusion.exit_code
+    return (comparison.gate or comparison.conclusion).exit_code
 
 
 def _limit(values: argparse.Namespace) -> int:
@@ -343,6 +351,7 @@ def _text_of_comparison(comparison: CycleComparison, ui: UI, kernels: int) -> It
         steps = f", {plural(side['steps'], 'step')}" if side["steps"] else ""
         kernels_there = plural(side["input"]["kernels"], "kernel")
         yield f"  {letter.upper()}  {clean(shown_path(Path(side['input']['path'])))}  {kernels_there}{steps}"
+    yield from _gates(document, ui)
     rows = [_pair_row(pair) for pair in document["pairs"]]
     if rows:
         yield ""
@@ -362,6 +371,19 @@ def _text_of_comparison(comparison: CycleComparison, ui: UI, kernels: int) -> It
         for brief in document[key]:
             size = f"{plural(brief['period'], 'kernel')} x {format_count(brief['count'])}"
             yield f"only in {letter}: {clean(brief['name'])} ({size})"
+
+
+def _gates(document: Mapping[str, Any], ui: UI) -> Iterator[str]:
+    """How the runs stand against ``--fail-on``."""
+    if document.get("gate") is None:
+        return
+    yield ""
+    for row in document["gate"]["gates"]:
+        yield f"  {row['outcome']}: {clean(row['gate'])}: {clean(_clipped_why(row['why'], ui))}"
+
+
+def _clipped_why(why: str, ui: UI) -> str:
+    return why if ui.verbose or len(why) <= 2 * _NAME else why[: 2 * _NAME - 2] + ".."
 
 
 def _account(account: Mapping[str, Any], ui: UI) -> Iterator[str]:
@@ -442,8 +464,18 @@ COMMAND = Command(
         Option(("--alpha",), "compare: chance of a false change in a class; 0.01", metavar="SHARE", brief=True),
         Option(("--min-change",), "compare: the smallest change worth a word; 3%", metavar="SHARE", brief=True),
         Option(("--similarity",), "compare: least share of kernels in common; 0.5", metavar="SHARE", brief=True),
+        Option(
+            ("--baseline",),
+            "compare: another run equal to A; again for more",
+            takes="paths",
+            metavar="TRACE",
+            brief=True,
+        ),
+        Option(("--fail-on",), "compare: a gate: step>3%, kernel:flash*>5%, added", takes="texts", metavar="GATE"),
         Option(("--html",), "write a report for a browser", takes="path", metavar="FILE"),
         Option(("--markdown",), "write Markdown", takes="path", metavar="FILE"),
+        Option(("--junit",), "compare: write JUnit, a case a gate", takes="path", metavar="FILE", brief=True),
+        Option(("--github",), "compare: write annotations, - for stdout", takes="path", metavar="FILE", brief=True),
         Option(("--csv",), "write the table that uplifter, an earlier tool, writes", takes="path", metavar="FILE"),
         Option(("--xlsx",), "the same as a spreadsheet (needs XlsxWriter)", takes="path", metavar="FILE"),
         Option(("--overlay",), "write a track of steps and layers, .trace.json", takes="path", metavar="FILE"),
@@ -458,6 +490,7 @@ COMMAND = Command(
     ),
     notes=(
         "exit code 0: what repeats explains the run; with compare: the runs are the same. 1: they differ.",
+        "with --fail-on: 1 where a gate is crossed, 0 where none is and the evidence says so.",
         "exit code 5: not enough evidence: nothing repeats, few repetitions, a cut trace, a rank left out.",
     ),
 )
