@@ -30,6 +30,7 @@ type cycleArgs struct {
 	Compat            *cycledoc.CompatSettings `json:"compat"`
 	SkipUnreadable    bool                     `json:"skip_unreadable"`
 	Salvage           bool                     `json:"salvage"`
+	Modules           bool                     `json:"modules"` // what kernels belong to is read, in a second pass
 }
 
 type cyclesRequest struct {
@@ -221,7 +222,7 @@ func (a *cycleArgs) find(j *job.Job, names map[string]string) (found *cycle.Resu
 		skipped = append(skipped, cycledoc.Unreadable{Path: u.Path, Error: u.Error, Hint: u.Hint})
 		return true
 	}
-	t, err := cycle.Read(j, a.Paths, cycle.ReadOptions{Salvage: a.Salvage, Skip: skip})
+	t, err := cycle.Read(j, a.Paths, cycle.ReadOptions{Salvage: a.Salvage, Owners: a.Modules, Skip: skip})
 	if err != nil {
 		return nil, nil, err
 	}

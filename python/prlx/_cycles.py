@@ -41,6 +41,7 @@ def find_cycles(
     compat: bool | Mapping[str, float] = False,
     skip_unreadable: bool = False,
     salvage: bool = False,
+    modules: bool = False,
     workers: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress = "auto",
@@ -74,6 +75,8 @@ def find_cycles(
         Leave out traces that cannot be read, and say which.
     salvage
         Of an XSpace whose file was cut, take what is complete, and say what was lost. JSON is always read so.
+    modules
+        Say what each kernel belongs to: module, named range, operator, collective. The trace is read a second time for it.
     workers, memory_limit, progress
         As for ``combine_traces``.
 
@@ -105,6 +108,7 @@ def find_cycles(
         compat=compat,
         skip_unreadable=skip_unreadable,
         salvage=salvage,
+        modules=modules,
         workers=workers,
         memory_limit=memory_limit,
     )
@@ -124,6 +128,7 @@ def request(
     compat: bool | Mapping[str, float] = False,
     skip_unreadable: bool = False,
     salvage: bool = False,
+    modules: bool = False,
     outputs: Sequence[Mapping[str, str]] = (),
     overwrite: bool = False,
     workers: int | None = None,
@@ -143,6 +148,7 @@ def request(
             compat=compat,
             skip_unreadable=skip_unreadable,
             salvage=salvage,
+            modules=modules,
         ),
         "outputs": list(outputs) or None,
         "overwrite": overwrite,
@@ -169,6 +175,7 @@ def compare_cycles(
     compat: bool | Mapping[str, float] = False,
     skip_unreadable: bool = False,
     salvage: bool = False,
+    modules: bool = False,
     workers: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress = "auto",
@@ -189,7 +196,7 @@ def compare_cycles(
         Runs that should be equal to ``a``: a change counts where it is more than what they differ by.
     fail_on
         Gates, such as ``"step>3%"``, ``"kernel:flash*>5%"`` or ``"added"``. ``gate`` of the result says how they stand.
-    ignore_annotations, keys, streams, rules, phase_mode, edit_percent, max_levels, compat, skip_unreadable, salvage
+    ignore_annotations, keys, streams, rules, phase_mode, edit_percent, max_levels, compat, skip_unreadable, salvage, modules
         As of ``find_cycles``, for traces that are named by path.
     workers, memory_limit, progress
         As for ``combine_traces``.
@@ -228,6 +235,7 @@ def compare_cycles(
         compat=compat,
         skip_unreadable=skip_unreadable,
         salvage=salvage,
+        modules=modules,
         workers=workers,
         memory_limit=memory_limit,
     )
@@ -253,6 +261,7 @@ def compare_request(
     compat: bool | Mapping[str, float] = False,
     skip_unreadable: bool = False,
     salvage: bool = False,
+    modules: bool = False,
     outputs: Sequence[Mapping[str, str]] = (),
     overwrite: bool = False,
     workers: int | None = None,
@@ -270,6 +279,7 @@ def compare_request(
         compat=compat,
         skip_unreadable=skip_unreadable,
         salvage=salvage,
+        modules=modules,
     )
     return {
         "a": _side(a, chosen),
@@ -302,6 +312,7 @@ def options(
     compat: bool | Mapping[str, float] = False,
     skip_unreadable: bool = False,
     salvage: bool = False,
+    modules: bool = False,
 ) -> dict[str, Any]:
     """The options of finding as the core takes them."""
     described = None
@@ -324,6 +335,7 @@ def options(
         "compat": described,
         "skip_unreadable": skip_unreadable,
         "salvage": salvage,
+        "modules": modules,
     }
 
 

@@ -190,6 +190,8 @@ type RowSlot struct {
 	MinNS    int64   `json:"min_ns"`
 	MaxNS    int64   `json:"max_ns"`
 	StdDevNS float64 `json:"stddev_ns"`
+	Module   string  `json:"module,omitempty"`
+	Operator string  `json:"operator,omitempty"`
 }
 
 // Cost is one row, or the gap of a class, that costs or saves time.
@@ -198,9 +200,10 @@ type Cost struct {
 	Row      int     `json:"row"`  // index into its rows, -1 for the gap between kernels
 	Of       int     `json:"of"`   // index into pairs: step_ns is a part of that one's account
 	Level    string  `json:"level"`
-	Class    string  `json:"class"`   // name in a
-	What     string  `json:"what"`    // in words: kernel, kind of change
-	StepNS   float64 `json:"step_ns"` // a repetition of what it is of: a step, as a rule
+	Class    string  `json:"class"`            // name in a
+	What     string  `json:"what"`             // in words: kernel, kind of change
+	Module   string  `json:"module,omitempty"` // what the kernel belongs to, where that was asked for and the traces say it
+	StepNS   float64 `json:"step_ns"`          // a repetition of what it is of: a step, as a rule
 	Relative float64 `json:"relative"`
 	P        float64 `json:"p"`
 }

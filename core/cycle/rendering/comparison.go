@@ -123,7 +123,7 @@ func rowSlots(c *structure.Class, places []int) []cycledoc.RowSlot {
 	out := make([]cycledoc.RowSlot, 0, len(places))
 	for _, i := range places {
 		s := &c.Slots[i]
-		out = append(out, cycledoc.RowSlot{Slot: i, Name: s.Name, MeanNS: s.MeanNS, MinNS: s.MinNS, MaxNS: s.MaxNS, StdDevNS: s.StdDevNS})
+		out = append(out, cycledoc.RowSlot{Slot: i, Name: s.Name, MeanNS: s.MeanNS, MinNS: s.MinNS, MaxNS: s.MaxNS, StdDevNS: s.StdDevNS, Module: s.Module, Operator: s.Operator})
 	}
 	return out
 }
@@ -136,7 +136,14 @@ func (c changes) cost(d *cycledoc.CompareDocument, x *comparing.Cost, at []int) 
 		What: "time between kernels", StepNS: x.StepNS, Relative: x.Relative, P: x.P,
 	}
 	if x.Row >= 0 {
-		out.What = what(&p.Rows[x.Row], c.ListA[p.A].Class, c.ListB[p.B].Class)
+		row, a, b := &p.Rows[x.Row], c.ListA[p.A].Class, c.ListB[p.B].Class
+		out.What = what(row, a, b)
+		switch {
+		case len(row.A) > 0:
+			out.Module = a.Slots[row.A[0]].Module
+		case len(row.B) > 0:
+			out.Module = b.Slots[row.B[0]].Module
+		}
 	}
 	if x.StepNS > 0 {
 		d.Regressions = append(d.Regressions, out)

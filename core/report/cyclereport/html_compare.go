@@ -146,7 +146,7 @@ func newCosts(costs []cycledoc.Cost, label, tone string) *costTable {
 	for i := range costs[:min(len(costs), maxPageCosts)] {
 		c := &costs[i]
 		t.Rows = append(t.Rows, costRow{
-			What: clean(c.What, 2*maxName), Class: clean(c.Class, maxName), Step: signed(c.StepNS), Tone: tone, Change: relativeOf(c), P: chance(c.P), Color: color,
+			What: clean(costText(c), 2*maxName), Class: clean(c.Class, maxName), Step: signed(c.StepNS), Tone: tone, Change: relativeOf(c), P: chance(c.P), Color: color,
 			Bar: strconv.FormatFloat(costWidth*math.Abs(c.StepNS)/max(1, most), 'f', 1, 64),
 		})
 	}
@@ -154,6 +154,14 @@ func newCosts(costs []cycledoc.Cost, label, tone string) *costTable {
 		t.Note = fmt.Sprintf("%s more, %s together, are in the JSON document.", figure.Plural(n, "row", "rows"), signed(sumOf(costs[maxPageCosts:])))
 	}
 	return t
+}
+
+// costText is what costs, and what that belongs to where the document says it.
+func costText(c *cycledoc.Cost) string {
+	if c.Module == "" {
+		return c.What
+	}
+	return c.What + " in " + c.Module
 }
 
 func newPairDetail(i int, x *cycledoc.ClassPair) pairDetail {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,6 +53,12 @@ _KERNELS = (
     Column("kernel", shrinks=True),
     Column("times", right=True),
     Column("mean", right=True),
+    Column("together", right=True),
+    Column("share", right=True),
+)
+_MODULES = (
+    Column("module", shrinks=True),
+    Column("kernels", right=True),
     Column("together", right=True),
     Column("share", right=True),
 )
@@ -201,6 +208,7 @@ def _text(cycles: Cycles, ui: UI, kernels: int) -> Iterator[str]:
     main = _class(document, document["selected"])
     if main is not None:
         yield from _kernels(main, ui, kernels)
+        yield from _modules(main, ui, kernels)
     yield from _odd(document, ui)
     yield from _foot(document)
 
@@ -269,6 +277,39 @@ def _kernels(row: Mapping[str, Any], ui: UI, limit: int) -> Iterator[str]:
             "" if all_of_them else f", the {len(shown)} most expensive of {len(costs)}"
         )
         yield from table(ui.out, _KERNELS, rows, indent=2)
+
+
+def _modules(row: Mapping[str, Any], ui: UI, limit: int) -> Iterator[str]:
+    """The time of one repetition by module, in the order of the first kernel, where the trace says them."""
+    gathered: dict[str, list[Mapping[str, Any]]] = {}
+    for slot in row["kernels"]:  # those of all layers together
+        gathered.setdefault(re.sub(r"\[\d+\](?= /)", "", slot.get("module", "")), []).append(slot)
+    if set(gathered) <= {""}:
+        return
+    around = _common([module.split(" / ") for module in gathered if module])
+    costs = sorted(gathered.items(), key=lambda item: -sum(slot["mean_ns"] for slot in item[1]))
+    kept = {module for module, _ in costs[: limit or None]}
+    rows = []
+    for module, slots in gathered.items():
+        if module in kept:
+            together, share = sum(slot["mean_ns"] for slot in slots), sum(slot["share"] for slot in slots)
+            name = " / ".join(module.split(" / ")[len(around) :]) if module else "not known"
+            cells = (str(len(slots)), format_ns(round(together)), f"{share:.1%}")
+            rows.append((_clipped(clean(name) or "itself", ui), *cells))
+    yield ""
+    inside = f" in {clean(' / '.join(around))}" if around else ""
+    more = "" if len(rows) == len(gathered) else f", the {len(rows)} most expensive of {len(gathered)}"
+    yield f"modules of {clean(row['name'])}{inside}{more}"
+    yield from table(ui.out, _MODULES, rows, indent=2)
+
+
+def _common(paths: Sequence[list[str]]) -> list[str]:
+    """The beginning that all paths have in common."""
+    first, last = min(paths), max(paths)
+    n = 0
+    while n < min(len(first), len(last)) and first[n] == last[n]:
+        n += 1
+    return first[:n]
 
 
 def _class(document: Mapping[str, Any], id: str) -> Mapping[str, Any] | None:
@@ -423,7 +464,7 @@ def _cost_row(cost: Mapping[str, Any], ui: UI) -> tuple[str, ...]:
         format_ns(round(cost["step_ns"]), sign=True),
         f"{cost['relative']:+.1%}" if cost["relative"] else "",
         cost["class"],
-        _clipped(cost["what"], ui),
+        _clipped(cost["what"], ui) + (f" in {clean(cost['module'])}" if cost.get("module") else ""),
     )
 
 
@@ -484,6 +525,7 @@ COMMAND = Command(
         options.OVERWRITE,
         replace(options.SKIP_UNREADABLE, brief=True),
         replace(options.SALVAGE, brief=True),
+        Option(("--modules",), "say to which module and operator kernels belong", takes="switch"),
         options.WORKERS,
         options.MEMORY_LIMIT,
         options.JSON,
