@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 )
@@ -35,6 +36,23 @@ func PathText(path []Part, backward bool) string {
 		b.WriteString(" (backward)")
 	}
 	return b.String()
+}
+
+// scopePath reads the list of ranges that Proton writes beside a kernel, with its root in front and the kernel at the end.
+func scopePath(text string) []Part {
+	var list []string
+	if json.Unmarshal([]byte(text), &list) != nil || len(list) == 0 {
+		return nil
+	}
+	list = list[:len(list)-1]
+	if len(list) > 0 && list[0] == "ROOT" {
+		list = list[1:]
+	}
+	var path []Part
+	for _, name := range list {
+		path = append(path, rangePart(name))
+	}
+	return path
 }
 
 // owners numbers owners.

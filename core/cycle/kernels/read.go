@@ -24,7 +24,7 @@ func Read(j *job.Job, path string, opt Options) (*Trace, error) {
 		return nil, err
 	}
 	t, err := (&gather{found}).finish(j.Context(), f.Name, f.Devices)
-	if err == nil && opt.Owners {
+	if err == nil && opt.Owners && t.Owners == nil { // else the recorder wrote them beside the kernels
 		err = t.own(j, opt.Salvage)
 	}
 	return t, err
@@ -32,7 +32,7 @@ func Read(j *job.Job, path string, opt Options) (*Trace, error) {
 
 // work is what a reader looks for.
 func (o Options) work() work.Options {
-	return work.Options{Copies: o.Copies, MaxKernels: o.MaxKernels, Salvage: o.Salvage, Read: read}
+	return work.Options{Copies: o.Copies, MaxKernels: o.MaxKernels, Scopes: o.Owners, Salvage: o.Salvage, Read: read}
 }
 
 // gather is what a reader found, until finish makes a Trace of it.
