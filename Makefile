@@ -166,7 +166,7 @@ corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/
 	$(PY) -m prlx inspect $${PRLX_TEST_DATA:-../shared/data}
 	test -z "$${PRLX_PACKAGES:-}" || $(PY) tests/simulator/packages/install.py "$$PRLX_PACKAGES"
 	PRLX_TRITON_ALL=1 PRLX_TRITON_EDITS=25 PRLX_OUTPUT_SEEDS=5 $(PY) -m pytest -q tests/simulator
-	PRLX_FULL_SWEEP=1 EACH=1250 $(PY) -m pytest -q -s tests/driver
+	PRLX_TRITON_ALL=1 PRLX_FULL_SWEEP=1 EACH=1250 $(PY) -m pytest -q -s tests/driver
 	PRLX_FULL_SWEEP=1 $(PY) -m pytest -q -s tests/cudart
 	$(PY) tests/bugs/measure_locate.py --equal 20
 	PRLX_TRITON_ALL=1 $(PY) -m pytest -q -s tests/upstream
