@@ -30,7 +30,7 @@ type spoken struct {
 
 func (e *spoken) around(at float64) bool { return e.TS <= at && at < e.TS+e.Dur }
 
-// modulesOf finds the modules of every kernel of a trace in another way than the reader: all ranges of a thread are looked at for every call.
+// modulesOf finds the modules of every kernel of a trace differently from the reader: all ranges of a thread are looked at for every call.
 func modulesOf(t *testing.T, path string) map[launchedName][]string {
 	t.Helper()
 	f, err := os.Open(path)
@@ -127,7 +127,7 @@ type launchedName struct {
 	name  string
 }
 
-// TestModulesAreThoseOfTheLaunches compares what kernels of public traces belong to with the modules around their launches, found in another way.
+// TestModulesAreThoseOfTheLaunches compares what kernels of public traces belong to with the modules around their launches, found differently.
 func TestModulesAreThoseOfTheLaunches(t *testing.T) {
 	files := filetest.Glob(t, "kineto/*.json.gz")
 	compared := 0
