@@ -12,22 +12,22 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 )
 
-// Again finds the cycles of a run anew, where the run that it is compared with was searched in a different way.
-type Again func(*kernels.Trace, structure.Options) (*structure.Run, error)
+// again finds the cycles of a run anew, where the run that it is compared with was searched in a different way.
+type again func(*kernels.Trace, structure.Options) (*structure.Run, error)
 
 // Runs pairs the classes of two runs. Baselines are runs that should be equal to a: a change counts where it is more than what they differ by.
-func Runs(j *job.Job, a, b *structure.Run, baselines []*structure.Run, opt Options, again Again) (*Comparison, error) {
+func Runs(j *job.Job, a, b *structure.Run, baselines []*structure.Run, opt Options, find again) (*Comparison, error) {
 	opt, err := opt.filled()
 	if err != nil {
 		return nil, err
 	}
-	c, err := gathered(j, a, b, opt, again)
+	c, err := gathered(j, a, b, opt, find)
 	if err != nil {
 		return nil, err
 	}
 	c.Baselines = len(baselines)
 	for _, base := range baselines {
-		o, err := gathered(j, a, base, opt, again)
+		o, err := gathered(j, a, base, opt, find)
 		if err != nil {
 			return nil, err
 		}
@@ -45,13 +45,13 @@ func Runs(j *job.Job, a, b *structure.Run, baselines []*structure.Run, opt Optio
 }
 
 // gathered are two runs side by side, before their classes are paired.
-func gathered(j *job.Job, a, b *structure.Run, opt Options, again Again) (*Comparison, error) {
+func gathered(j *job.Job, a, b *structure.Run, opt Options, find again) (*Comparison, error) {
 	ctx := context.Background()
 	if j != nil {
 		ctx = j.Context()
 	}
 	j.Progress().SetStage("comparing")
-	c := &Comparison{Opt: opt, A: a, B: b, again: again}
+	c := &Comparison{Opt: opt, A: a, B: b, again: find}
 	if err := c.gather(ctx, j); err != nil {
 		return nil, err
 	}
@@ -149,5 +149,5 @@ type Comparison struct {
 	Result         *pairs.Comparison
 	Baselines      int              // runs that should be equal to a
 	noise          *pairs.Baselines // nil where there are none
-	again          Again
+	again          again
 }

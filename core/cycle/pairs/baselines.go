@@ -2,14 +2,14 @@ package pairs
 
 import "math"
 
-// Noise is by how much runs that should be equal differ in one time.
-type Noise struct {
+// interval is by how much runs that should be equal differ in one time.
+type interval struct {
 	Share  float64 // half of the interval in which one more run of them would lie, as a share of a
 	Middle float64 // the mean of these runs, as a share of a, less 1
 }
 
 // holds reports whether a change from a lies within what the runs differ by. Where there are none, nothing does.
-func (n *Noise) holds(relative float64) bool {
+func (n *interval) holds(relative float64) bool {
 	return n != nil && math.Abs(relative-n.Middle) <= n.Share
 }
 
@@ -65,7 +65,7 @@ func (n *Baselines) Has(class uint64) int { return len(n.runs[class][wallTime]) 
 
 // noise is what the runs differ by in one time of a class of a; nil where no baseline has it. The next of n runs that are distributed normally lies
 // within t(n-1) s sqrt(1 + 1/n) of their mean (Hahn, J. Qual. Technol. 1, 1969). Run a is one of them.
-func (n *Baselines) noise(class uint64, name string) *Noise {
+func (n *Baselines) noise(class uint64, name string) *interval {
 	shares := n.runs[class][name]
 	if len(shares) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (n *Baselines) noise(class uint64, name string) *Noise {
 		squares += (x - middle) * (x - middle)
 	}
 	s := math.Sqrt(squares / (count - 1))
-	return &Noise{Share: student(n.alpha, freedom) * s * math.Sqrt(1+1/count), Middle: middle - 1}
+	return &interval{Share: student(n.alpha, freedom) * s * math.Sqrt(1+1/count), Middle: middle - 1}
 }
 
 // noise gives the times of a pair what the baselines differ by.
@@ -93,8 +93,8 @@ func (o Options) noise(p *Pair, a *ClassView) {
 }
 
 // noiseOf is the greatest noise of the kernels of a row.
-func (o Options) noiseOf(a *ClassView, slots []int) *Noise {
-	var most *Noise
+func (o Options) noiseOf(a *ClassView, slots []int) *interval {
+	var most *interval
 	for _, i := range slots {
 		if o.Baselines == nil {
 			break

@@ -90,7 +90,7 @@ func TestAChangeWithinTheBaselinesIsNoChange(t *testing.T) {
 		scale float64
 		want  Verdict
 		told  bool
-	}{{1.035, Within, false}, {0.965, Within, false}, {1.08, Slower, true}, {0.92, Faster, true}, {1.0, Same, false}} {
+	}{{1.035, withinNoise, false}, {0.965, withinNoise, false}, {1.08, Slower, true}, {0.92, Faster, true}, {1.0, Same, false}} {
 		got := Classes(a, []ClassView{view(c.scale)}, Options{Baselines: baselines}).Pairs[0]
 		if got.Wall.Verdict != c.want || got.Wall.Told != c.told || got.Rows[0].Verdict != c.want {
 			t.Errorf("%v: got %q, told %v, kernel %q; want %q, %v (baselines differ by %+v)", c.scale, got.Wall.Verdict, got.Wall.Told, got.Rows[0].Verdict, c.want, c.told, *got.Wall.Noise)

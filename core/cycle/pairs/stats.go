@@ -11,12 +11,12 @@ type Verdict string
 
 // The verdicts.
 const (
-	Slower    Verdict = "slower"
-	Faster    Verdict = "faster"
-	Same      Verdict = "no significant change"
-	TooFew    Verdict = "not enough repetitions"
-	Within    Verdict = "within the baselines" // a test tells it from chance, and runs that should be equal differ by as much
-	NotTested Verdict = ""
+	Slower      Verdict = "slower"
+	Faster      Verdict = "faster"
+	Same        Verdict = "no significant change"
+	TooFew      Verdict = "not enough repetitions"
+	withinNoise Verdict = "within the baselines" // a test tells it from chance, and runs that should be equal differ by as much
+	NotTested   Verdict = ""
 )
 
 // Change compares one time of two runs.
@@ -24,11 +24,11 @@ type Change struct {
 	MeanA, MeanB   float64 // ns
 	P              float64 // two-sided, before correction, of the test that By names, of the ranks where none does; 1 when not tested
 	Verdict        Verdict
-	By             string // the test that tells the change from chance: byRanks, ByTails or byMeans; "" none
-	CountA, CountB int    // repetitions that are compared
-	LateA, LateB   int    // of these, those that take far longer than is usual in both runs
-	Told           bool   // a test tells it from chance, and it is more than the baselines differ by, however small it is
-	Noise          *Noise // what the baselines differ by; nil where there are none
+	By             string    // the test that tells the change from chance: byRanks, ByTails or byMeans; "" none
+	CountA, CountB int       // repetitions that are compared
+	LateA, LateB   int       // of these, those that take far longer than is usual in both runs
+	Told           bool      // a test tells it from chance, and it is more than the baselines differ by, however small it is
+	Noise          *interval // what the baselines differ by; nil where there are none
 
 	tests []test
 }
@@ -319,7 +319,7 @@ func judge(changes []*Change, reps func(i int) (a, b int), alpha, smallest float
 			continue
 		}
 		if !c.Told {
-			c.Verdict = Within
+			c.Verdict = withinNoise
 			continue
 		}
 		c.P, c.By = by.p, by.by
