@@ -195,6 +195,7 @@ class Listener:
         self._over = False
         self._stepped.clear()
         self._nodes.clear()
+        self._tensors.forget()
         self.number += 1
         self._taking = self._wanted(self.number)
         self._switch(self._taking)
@@ -246,8 +247,8 @@ class Listener:
             return
         name, cls = self._stack.pop()
         if self._modules and self._taking:
-            with self._lock, self._torch.no_grad():
-                self._guarded(self._take_module, module, name, cls, args, output)
+            with self._lock:
+                self._guarded(self._take_module, name, cls, args, output)
 
     def _before_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG002
         if self._over and not self._by_hand and id(optimizer) in self._stepped:
@@ -256,6 +257,9 @@ class Listener:
         self._stepped.add(id(optimizer))
         if not self._taking:
             return
+        if self._modules:
+            self._guarded(self._take_parameters, optimizer, "gradient", INPUT)
+            return
         self._owners, self._owner = {}, ""
         for name, parameter in self._trained(optimizer):
             self._owners[id(parameter)] = name
@@ -263,14 +267,11 @@ class Listener:
             self._owners |= {id(each): name for each in state.values() if isinstance(each, self._torch.Tensor)}
             if parameter.grad is not None:
                 self._owners[id(parameter.grad)] = name
-                if self._modules:
-                    self._guarded(self._take_parameter, name, "gradient", INPUT, parameter.grad)
 
     def _after_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG002
         self._optimizing = max(0, self._optimizing - 1)
         if self._taking and self._modules:
-            for name, parameter in self._trained(optimizer):
-                self._guarded(self._take_parameter, name, "parameter", OUTPUT, parameter)
+            self._guarded(self._take_parameters, optimizer, "parameter", OUTPUT)
         self._owners = {}
         if not self._optimizing and not self._by_hand:
             self._over = True
@@ -445,7 +446,7 @@ class Listener:
 
     # modules
 
-    def _take_module(self, module: Any, name: str, cls: str, args: Any, output: Any) -> None:  # noqa: ARG002
+    def _take_module(self, name: str, cls: str, args: Any, output: Any) -> None:
         backward = self._torch._C._current_autograd_node() is not None
         record = Record(name, cls, "module.forward", BACKWARD if backward else FORWARD)
         self._tensors.add(record, INPUT, self._tensors.within("input", args))
@@ -455,20 +456,30 @@ class Listener:
             if tensor.requires_grad:
                 tensor.register_hook(functools.partial(self._take_gradient, name, cls, part))
         if record.slots and not record.traced:
+            self._tensors.spare(record)
             self._sink.add(record, None)
 
     def _take_gradient(self, name: str, cls: str, part: str, gradient: Any) -> None:
         if not self._taking:
             return
-        record = Record(name, cls, "module.gradient", BACKWARD)
-        with self._lock, self._torch.no_grad():
-            self._tensors.add(record, OUTPUT, ((part, gradient),))
-            self._guarded(self._sink.add, record, None)
+        with self._lock:
+            self._guarded(self._take_one, name, cls, "module.gradient", BACKWARD, part, OUTPUT, gradient)
 
-    def _take_parameter(self, name: str, what: str, role: int, tensor: Any) -> None:
-        record = Record(name, "", f"optimizer.{what}", OPTIMIZER)
-        self._tensors.add(record, role, ((what, tensor),))
-        self._sink.add(record, None)
+    def _take_parameters(self, optimizer: Any, what: str, role: int) -> None:
+        operator = f"optimizer.{what}"
+        for name, parameter in self._trained(optimizer):
+            tensor = parameter if role == OUTPUT else parameter.grad
+            if tensor is not None:
+                self._take_one(name, "", operator, OPTIMIZER, what, role, tensor)
+
+    def _take_one(self, name: str, cls: str, operator: str, phase: int, part: str, role: int, tensor: Any) -> None:
+        """Take one tensor that is no operator's."""
+        record = Record(name, cls, operator, phase)
+        self._tensors.add(record, role, ((part, tensor),))
+        if phase == BACKWARD:
+            self._tensors.spare(record)
+        if not record.traced:
+            self._sink.add(record, None)
 
 
 @dataclass

@@ -11,6 +11,9 @@ const magic = "\x89PRLXT\n\x1a"
 // formatVersion is the version of the format that is written, and the only one that is read.
 const formatVersion = 1
 
+// LevelModules is the level of tapes that say what modules got and made, not each operator.
+const LevelModules = "modules"
+
 // Phase is the part of a training step in which an operator ran.
 type Phase uint8
 

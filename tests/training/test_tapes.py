@@ -44,6 +44,27 @@ def test_modules_are_taken_without_their_operators(train, tmp_path):
     assert modules["1.0.weight"] == 6, "gradient and parameter, in each of three steps"
 
 
+def test_a_module_that_gets_something_else_than_was_made_is_no_maker(train, tmp_path):
+    train("between", "a.tape")
+    tape = described(tmp_path / "a.tape")
+    assert tape["operators"] == 3
+    made, carried = tape["first_maker"], tape["first_carrier"]
+    assert carried["at"]["module"] == "second"
+    assert made["at"]["class"] == "Between"
+
+
+def test_a_tensor_is_looked_at_again_where_torch_changed_it(train):
+    assert train("spared") == {
+        "new": [False],
+        "again": [True, True],
+        "view": [False],
+        "changed": [False],
+        "twice": [True],
+        "next step": [False],
+        "inference": [False, False],
+    }
+
+
 def test_one_step_in_so_many_and_the_last_ones(train, tmp_path):
     train("plain", "a.tape", "operators", 11, 5)
     tape = described(tmp_path / "a.tape")

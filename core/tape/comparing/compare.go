@@ -62,6 +62,7 @@ type comparison struct {
 	solver  script.Solver
 	keys    map[tape.Key]uint32
 	exact   bool               // equal digests mean equal tensors
+	modules bool               // of modules: their parameters are not among what they got, and what they got was looked at when it was made
 	differs bool               // something did so far
 	drawn   bool               // random numbers did
 	made    map[uint64]tape.At // by the digest of a result of A in this step
@@ -131,7 +132,7 @@ func (r *Result) Pair(ctx context.Context, a, b Side) error {
 	}
 	rank := Rank{Rank: runA.Rank, A: a.Path(), B: b.Path(), Facts: factsOf(runA, runB)}
 	c := &comparison{
-		rank: &rank, base: rank.Rank, names: [2]string{"A", "B"}, exact: a.Exact() && b.Exact(), keys: map[tape.Key]uint32{}, result: r,
+		rank: &rank, base: rank.Rank, names: [2]string{"A", "B"}, exact: a.Exact() && b.Exact(), modules: runA.Level == tape.LevelModules, keys: map[tape.Key]uint32{}, result: r,
 	}
 	if err := c.steps(ctx, a, b); err != nil {
 		return err

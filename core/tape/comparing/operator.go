@@ -10,7 +10,7 @@ import (
 
 // look compares two operators, what they were given before what they made. nil: they do not differ.
 func (c *comparison) look(a, b *tape.Operator) *Difference {
-	d := &Difference{Known: c.exact, Follows: c.differs, Ranks: []int64{}}
+	d := &Difference{Known: c.exact && !c.modules, Follows: c.differs, Ranks: []int64{}}
 	if c.tensors(d, a.Place.Slots, b.Place.Slots) {
 		return d
 	}
