@@ -242,7 +242,7 @@ class Listener:
                 self._parameters.setdefault(id(parameter), f"{below}.{own}" if below else own)
         return self._names.setdefault(module, root)
 
-    def _leave(self, module: Any, args: Any, output: Any) -> None:
+    def _leave(self, module: Any, args: Any, output: Any) -> None:  # noqa: ARG002
         if not self._stack:  # the module was entered before we listened
             return
         name, cls = self._stack.pop()
@@ -473,7 +473,7 @@ class Listener:
                 self._take_one(name, "", operator, OPTIMIZER, what, role, tensor)
 
     def _take_one(self, name: str, cls: str, operator: str, phase: int, part: str, role: int, tensor: Any) -> None:
-        """Take one tensor that is no operator's."""
+        """Take a tensor that no operator was seen to get or to make."""
         record = Record(name, cls, operator, phase)
         self._tensors.add(record, role, ((part, tensor),))
         if phase == BACKWARD:

@@ -114,9 +114,14 @@ func TestWhatATensorHeldIsKeptForOneStep(t *testing.T) {
 			bytes       uint64
 			written, ok bool
 		}{
-			{4096, "float32", 1 << 20, true, true}, {4096, "float32", 1 << 20, false, true}, {8192, "float32", 1 << 20, false, true},
-			{8192, "float32", 1 << 20, true, false}, {4096, "int32", 1 << 20, false, false}, {4096, "float32", 1 << 19, false, false},
-			{4097, "float32", 1 << 20, false, false}, {64, "float32", 64, true, false},
+			{4096, "float32", 1 << 20, true, true},
+			{4096, "float32", 1 << 20, false, true},
+			{8192, "float32", 1 << 20, false, true},
+			{8192, "float32", 1 << 20, true, false},
+			{4096, "int32", 1 << 20, false, false},
+			{4096, "float32", 1 << 19, false, false},
+			{4097, "float32", 1 << 20, false, false},
+			{64, "float32", 64, true, false},
 		} {
 			if _, ok := ask(c.address, c.elementType, c.bytes, c.written); ok != (c.ok && level == LevelModules) {
 				t.Errorf("%s: %+v was kept: %v", level, c, ok)
