@@ -62,9 +62,11 @@ type comparison struct {
 	solver  script.Solver
 	keys    map[tape.Key]uint32
 	exact   bool               // equal digests mean equal tensors
+	gpu     bool               // A ran on one
 	modules bool               // of modules: their parameters are not among what they got, and what they got was looked at when it was made
 	differs bool               // something did so far
 	drawn   bool               // random numbers did
+	noisy   bool               // something did as it does between equal runs
 	made    map[uint64]tape.At // by the digest of a result of A in this step
 	result  *Result
 }
@@ -77,8 +79,12 @@ type Result struct {
 	Differences []Difference // the first ones, in order of steps
 	Total       int64
 	Followers   int64
+	Noise       *Noise // nil: nobody said what runs that should be equal differ in
 	first       *Difference
-	lacking     []tape.Limit // of the whole
+	noise       int64          // differences that equal runs have, too
+	firstNoise  string         // in a sentence
+	collected   map[noisy]bool // nil, or where all differences go
+	lacking     []tape.Limit   // of the whole
 }
 
 // Rank is what came of one pair of tapes.
@@ -132,7 +138,7 @@ func (r *Result) Pair(ctx context.Context, a, b Side) error {
 	}
 	rank := Rank{Rank: runA.Rank, A: a.Path(), B: b.Path(), Facts: factsOf(runA, runB)}
 	c := &comparison{
-		rank: &rank, base: rank.Rank, names: [2]string{"A", "B"}, exact: a.Exact() && b.Exact(), modules: runA.Level == tape.LevelModules, keys: map[tape.Key]uint32{}, result: r,
+		rank: &rank, base: rank.Rank, names: [2]string{"A", "B"}, exact: a.Exact() && b.Exact(), gpu: onGPU(runA), modules: runA.Level == tape.LevelModules, keys: map[tape.Key]uint32{}, result: r,
 	}
 	if err := c.steps(ctx, a, b); err != nil {
 		return err
@@ -264,6 +270,9 @@ func (c *comparison) pair(s *walk) {
 	if d := c.look(a, b); d != nil {
 		d.A, d.B = &atA, &atB
 		d.say(c.names, c.result.Among)
+		if d.Kind == kindOutput && c.gpu && listed(a.Place.Operator) {
+			d.Text += "; torch lists the operator among those that may make something else each time on a GPU"
+		}
 		c.add(d)
 	}
 	for i := range a.Values {
@@ -282,10 +291,21 @@ func (c *comparison) finite(first **tape.Maker, o *tape.Operator, at tape.At) {
 
 // add takes a difference.
 func (c *comparison) add(d *Difference) {
+	r := c.result
+	if r.collected != nil {
+		r.collected[noisyOf(d)] = true
+	}
+	if c.isNoise(d) {
+		c.noisy = true
+		if r.noise == 0 {
+			r.firstNoise = at(d).String()
+		}
+		r.noise++
+		return
+	}
 	c.rank.Differing++
 	c.differs = true
 	c.drawn = c.drawn || d.Kind == kindRandom
-	r := c.result
 	r.Total++
 	if d.Follows {
 		r.Followers++
