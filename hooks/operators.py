@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from . import collectives
+from .frames import Frames
 from .tensors import INPUT, MUTATED, OUTPUT, UNINITIALIZED, Record, Tensors, storage
 
 FORWARD, BACKWARD, OPTIMIZER = range(3)
@@ -105,8 +106,13 @@ class Listener:
         self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._parameters: dict[int, str] = {}
         self._owners: dict[int, str] = {}
+        self._unowned: Any = None  # the optimizer that steps, until its first own operator
+        self._differentiable = False  # gradients go through what it computes
         self._owner = ""
-        self._nodes: dict[int, tuple[str, str]] = {}  # sequence number of an autograd node -> whose forward made it
+        self._nodes: dict[
+            int, tuple[str, str, str]
+        ] = {}  # sequence number of an autograd node -> whose forward made it, where
+        self._frames = Frames(self._torch)
         self._tensors = Tensors(self._torch)
         self._plans: dict[Any, _Plan] = {}
         self._closing = contextlib.ExitStack()
@@ -219,7 +225,7 @@ class Listener:
     # modules and optimizers
 
     def _enter(self, module: Any, args: Any) -> None:  # noqa: ARG002
-        if self._over and not self._by_hand and not self._optimizing:
+        if self._over and not self._by_hand and not self._updates():
             self._begin()
             if not self._taking:
                 return
@@ -250,16 +256,23 @@ class Listener:
             with self._lock:
                 self._guarded(self._take_module, name, cls, args, output)
 
-    def _before_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG002
+    def _before_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._over and not self._by_hand and id(optimizer) in self._stepped:
             self._begin()
         self._optimizing += 1
         self._stepped.add(id(optimizer))
-        if not self._taking:
-            return
-        if self._modules:
+        self._unowned = optimizer
+        self._differentiable = bool(optimizer.defaults.get("differentiable"))
+        if self._taking and self._modules and not _closure(args, kwargs):
             self._guarded(self._take_parameters, optimizer, "gradient", INPUT)
-            return
+
+    def _updates(self) -> bool:
+        """Whether an optimizer computes something of its own: what it calls to get the loss again has gradients."""
+        return self._optimizing > 0 and (self._differentiable or not self._torch.is_grad_enabled())
+
+    def _own(self, optimizer: Any) -> None:
+        """Learn which parameter the tensors of an optimizer belong to, now that it has gradients."""
+        self._unowned = None
         self._owners, self._owner = {}, ""
         for name, parameter in self._trained(optimizer):
             self._owners[id(parameter)] = name
@@ -268,9 +281,12 @@ class Listener:
             if parameter.grad is not None:
                 self._owners[id(parameter.grad)] = name
 
-    def _after_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG002
+    def _after_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self._optimizing = max(0, self._optimizing - 1)
+        self._unowned = None
         if self._taking and self._modules:
+            if _closure(args, kwargs):
+                self._guarded(self._take_parameters, optimizer, "gradient", INPUT)
             self._guarded(self._take_parameters, optimizer, "parameter", OUTPUT)
         self._owners = {}
         if not self._optimizing and not self._by_hand:
@@ -296,7 +312,7 @@ class Listener:
             plan = self._plans.get(func) or self._plan(func)
             if self._pausing:
                 return func(*args, **kwargs)
-            if self._over and not (plan.skip or plan.ends or self._optimizing or self._by_hand):
+            if self._over and not (plan.skip or plan.ends or self._by_hand or self._updates()):
                 self._begin()
             if plan.ends and not self._by_hand:
                 self._over = True
@@ -345,27 +361,31 @@ class Listener:
         self._plans[func] = plan
         return plan
 
-    def _where(self) -> tuple[str, str, int]:
-        """Module, its class and the phase of what runs now."""
+    def _where(self) -> tuple[str, str, int, str]:
+        """Module, its class, the phase and the line of what runs now."""
         node = self._torch._C._current_autograd_node()
-        if self._optimizing and node is None:
-            return "", "", OPTIMIZER
+        if node is None and self._updates():
+            if self._unowned is not None:
+                self._own(self._unowned)
+            return "", "", OPTIMIZER, ""
         if node is None:
-            where = self._stack[-1] if self._stack else ("", "")
+            where = (*(self._stack[-1] if self._stack else ("", "")), self._frames.line())
             self._nodes.setdefault(self._torch.autograd._get_sequence_nr() - 1, where)
-            return (*where, FORWARD)
+            return where[0], where[1], FORWARD, where[2]
         if self._stack:  # computed again, by checkpointing
-            self._nodes.setdefault(self._torch.autograd._get_sequence_nr() - 1, self._stack[-1])
-            return (*self._stack[-1], BACKWARD)
+            where = (*self._stack[-1], self._frames.line())
+            self._nodes.setdefault(self._torch.autograd._get_sequence_nr() - 1, where)
+            return where[0], where[1], BACKWARD, where[2]
         variable = getattr(node, "variable", None)
         if variable is not None:
-            return self._parameters.get(id(variable), ""), "", BACKWARD
-        return (*self._nodes.get(node._sequence_nr(), ("", "")), BACKWARD)
+            return self._parameters.get(id(variable), ""), "", BACKWARD, ""
+        module, cls, line = self._nodes.get(node._sequence_nr(), ("", "", ""))
+        return module, cls, BACKWARD, line
 
     def _before(
-        self, plan: _Plan, where: tuple[str, str, int], args: Sequence[Any], kwargs: Mapping[str, Any]
+        self, plan: _Plan, where: tuple[str, str, int, str], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> _Taken | None:
-        record = Record(where[0], where[1], plan.name, where[2])
+        record = Record(where[0], where[1], plan.name, where[2], where[3])
         owned = record.phase == OPTIMIZER and not plan.many
         written, texts = [], []
         for name, value in (*zip(plan.names, args, strict=False), *kwargs.items()):
@@ -509,6 +529,11 @@ def _mode_of(torch: Any) -> Any:
 
     assert torch is not None
     return Mode
+
+
+def _closure(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether an optimizer was given a function that computes the loss."""
+    return any(each is not None for each in (*args[1:], kwargs.get("closure")))
 
 
 def _text(value: Any) -> str:

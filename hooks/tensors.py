@@ -31,6 +31,7 @@ class Record:
     cls: str
     operator: str
     phase: int
+    line: str = ""  # of the program
     scalars: str = ""
     slots: list[Slot] = field(default_factory=list)
     addresses: list[int] = field(default_factory=list)

@@ -75,6 +75,7 @@ type tapePlaceRequest struct {
 	Class    string     `json:"class"`
 	Operator string     `json:"operator"`
 	Phase    tape.Phase `json:"phase"`
+	Line     string     `json:"line"`
 	Slots    []tapeSlot `json:"slots"`
 }
 
@@ -92,7 +93,7 @@ func (c *Core) defineTapePlace(_ *job.Job, r *tapePlaceRequest) (*tapeReply, err
 	if err != nil {
 		return nil, err
 	}
-	p := &tape.Place{Module: r.Module, Class: r.Class, Operator: r.Operator, Phase: r.Phase}
+	p := &tape.Place{Module: r.Module, Class: r.Class, Operator: r.Operator, Phase: r.Phase, Line: r.Line}
 	for _, s := range r.Slots {
 		p.Slots = append(p.Slots, tape.Slot(s))
 	}

@@ -107,6 +107,7 @@ type Maker struct {
 	At   At     `json:"at"`
 	NaN  int64  `json:"nan"`
 	Inf  int64  `json:"inf"`
+	Line string `json:"line"` // of the program: "train.py:12"; "" unknown
 	Text string `json:"text"` // in words
 }
 
@@ -203,7 +204,7 @@ func (d *Description) take(o *Operator, at At) {
 
 // MakerOf describes an operator that made NaN or infinite elements.
 func MakerOf(o *Operator, at At) *Maker {
-	m := &Maker{At: at}
+	m := &Maker{At: at, Line: o.Place.Line}
 	for i := range o.Values {
 		if o.Place.Slots[i].Role != Input {
 			m.NaN += o.Values[i].NaN
@@ -211,6 +212,9 @@ func MakerOf(o *Operator, at At) *Maker {
 		}
 	}
 	m.Text = fmt.Sprintf("%s made %s", at, notFinite(m.NaN, m.Inf))
+	if m.Line != "" {
+		m.Text += ", called at " + m.Line
+	}
 	return m
 }
 

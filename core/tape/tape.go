@@ -77,6 +77,7 @@ type Place struct {
 	Operator string // "aten.addmm.default"
 	Phase    Phase
 	Slots    []Slot
+	Line     string // of the program, that called it or, in the backward pass, its forward operator: "train.py:12", "" unknown
 }
 
 // State says whether the contents of a tensor were looked at.

@@ -33,10 +33,11 @@ FLOORS = (
     ("_clocks",),
     ("_peers",),
     # tapes of training steps
-    ("hooks.tensors", "hooks.collectives"),
+    ("hooks.tensors", "hooks.collectives", "hooks.frames"),
     ("hooks.operators",),
     ("_steps",),
     ("_replay",),
+    ("_callbacks",),
     ("_training",),
     ("torch",),
     # what repeats

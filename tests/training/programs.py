@@ -202,6 +202,26 @@ def two_optimizers(path: str) -> dict:
     return {"number": tape.step_number}
 
 
+def by_closure(path: str, level: str) -> dict:
+    """An optimizer that is given a function which computes the loss and its gradients, as Lightning's trainer does."""
+    net = model(2)
+    opt = torch.optim.AdamW(net.parameters(), lr=1e-3)
+    x = torch.ones(4, 16)
+
+    def closure() -> torch.Tensor:
+        opt.zero_grad()
+        loss = net(x).square().mean()
+        if tape.step_number == 1:
+            loss = loss.sub(1e9).log()  # makes NaN too
+        loss.backward()
+        return loss
+
+    with prlx.torch.steps(path, level=level) as tape:
+        for _ in range(3):
+            opt.step(closure)
+    return {"number": tape.step_number}
+
+
 def not_finite(path: str) -> float:
     """A logarithm of a negative number in one module, in the third step."""
 
@@ -213,7 +233,7 @@ def not_finite(path: str) -> float:
             self.shift = 5.0
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return (x + self.shift).log()
+            return (x + self.shift).log()  # makes NaN
 
     net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Sigmoid(), Log(), torch.nn.Linear(4, 4))
     opt = torch.optim.SGD(net.parameters(), lr=0.01)

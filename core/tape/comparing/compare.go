@@ -37,9 +37,11 @@ const maxDifferences = 100
 
 // Difference is one way in which an operator of A and its counterpart in B are not the same.
 type Difference struct {
-	Kind     Kind      `json:"kind"`    // missing | inserted | type | shape | arguments | random | input | output
-	A        *tape.At  `json:"a"`       // null: B alone has the operator
-	B        *tape.At  `json:"b"`       // null: A alone has it
+	Kind     Kind      `json:"kind"`   // missing | inserted | type | shape | arguments | random | input | output
+	A        *tape.At  `json:"a"`      // null: B alone has the operator
+	B        *tape.At  `json:"b"`      // null: A alone has it
+	LineA    string    `json:"line_a"` // of A's program: "train.py:12"; "" unknown
+	LineB    string    `json:"line_b"`
 	Follows  bool      `json:"follows"` // an earlier difference can be its cause
 	Tensor   string    `json:"tensor"`  // the argument or result that differs first, "" none
 	ValueA   string    `json:"value_a"` // what A has there, in words
@@ -247,12 +249,12 @@ func (c *comparison) oneSided(s *walk, kind Kind) {
 	if kind == kindMissing {
 		at := s.placesA.Next(s.a.Operators[s.i])
 		c.finite(&c.rank.NotFiniteA, s.a.Operators[s.i], at)
-		d.A, d.Text = &at, fmt.Sprintf("%s: only %s has it", at, c.names[0])
+		d.A, d.LineA, d.Text = &at, s.a.Operators[s.i].Place.Line, fmt.Sprintf("%s: only %s has it", at, c.names[0])
 		s.i++
 	} else {
 		at := s.placesB.Next(s.b.Operators[s.j])
 		c.finite(&c.rank.NotFiniteB, s.b.Operators[s.j], at)
-		d.B, d.Text = &at, fmt.Sprintf("%s: only %s has it", at, c.names[1])
+		d.B, d.LineB, d.Text = &at, s.b.Operators[s.j].Place.Line, fmt.Sprintf("%s: only %s has it", at, c.names[1])
 		s.j++
 	}
 	c.add(&d)
@@ -269,6 +271,7 @@ func (c *comparison) pair(s *walk) {
 	c.finite(&c.rank.NotFiniteB, b, atB)
 	if d := c.look(a, b); d != nil {
 		d.A, d.B = &atA, &atB
+		d.LineA, d.LineB = a.Place.Line, b.Place.Line
 		d.say(c.names, c.result.Among)
 		if d.Kind == kindOutput && c.gpu && listed(a.Place.Operator) {
 			d.Text += "; torch lists the operator among those that may make something else each time on a GPU"
@@ -291,6 +294,7 @@ func (c *comparison) finite(first **tape.Maker, o *tape.Operator, at tape.At) {
 
 // add takes a difference.
 func (c *comparison) add(d *Difference) {
+	d.called(c.names)
 	r := c.result
 	if r.collected != nil {
 		r.collected[noisyOf(d)] = true

@@ -159,6 +159,18 @@ func (d *Difference) say(names [2]string, among bool) {
 	}
 }
 
+// called adds the lines of the programs to the sentence.
+func (d *Difference) called(names [2]string) {
+	switch {
+	case d.LineA == d.LineB && d.LineA != "":
+		d.Text += "; called at " + d.LineA
+	case d.LineA != "" && d.LineB != "":
+		d.Text += fmt.Sprintf("; called at %s in %s and at %s in %s", d.LineA, names[0], d.LineB, names[1])
+	case d.LineA+d.LineB != "":
+		d.Text += "; called at " + d.LineA + d.LineB
+	}
+}
+
 // result names a result: they have numbers, arguments that were written have names.
 func result(name string) string {
 	if name == "0" {
