@@ -287,7 +287,7 @@ func (c *comparison) pair(s *walk) {
 
 // finite remembers the first operator that makes NaN or infinite elements of finite ones.
 func (c *comparison) finite(first **tape.Maker, o *tape.Operator, at tape.At) {
-	if in, out := o.Bad(); *first == nil && in == 0 && out > 0 {
+	if makes, _ := o.Makes(); *first == nil && makes {
 		*first = tape.MakerOf(o, at)
 	}
 }
