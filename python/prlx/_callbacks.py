@@ -43,7 +43,7 @@ class Losses:
 
 
 def hugging_face(monitor: TrainingMonitor) -> Any:
-    """The monitor as a ``TrainerCallback`` of transformers."""
+    """The monitor as a callback of Hugging Face's trainer."""
     try:
         base = importlib.import_module("transformers").TrainerCallback
     except (ImportError, AttributeError) as error:
@@ -79,7 +79,7 @@ def hugging_face(monitor: TrainingMonitor) -> Any:
 
 
 def lightning(monitor: TrainingMonitor) -> Any:
-    """The monitor as a ``Callback`` of Lightning, of whichever of its two packages the program uses."""
+    """The monitor as a callback of Lightning's trainer, of whichever of its two packages the program uses."""
     names = sorted(_LIGHTNING, key=lambda name: name not in sys.modules)
     for name in names:
         try:

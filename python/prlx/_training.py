@@ -166,7 +166,7 @@ class TrainingMonitor:
         return self._log is not None
 
     def hugging_face(self) -> Any:
-        """The monitor as a callback of ``transformers.Trainer``: ``callbacks=[monitor.hugging_face()]``.
+        """The monitor as a callback of Hugging Face's trainer.
 
         It begins with the training and ends with it, and watches the model of the trainer. A step's loss is the mean of what
         its passes came to; the trainer has clipped the gradients before they are looked at.
@@ -174,19 +174,29 @@ class TrainingMonitor:
         Returns
         -------
         transformers.TrainerCallback
+
+        Examples
+        --------
+        >>> monitor = prlx.TrainingMonitor("watched", ring=3)
+        >>> trainer = transformers.Trainer(model, callbacks=[monitor.hugging_face()])  # doctest: +SKIP
         """
         from ._callbacks import hugging_face
 
         return hugging_face(self)
 
     def lightning(self) -> Any:
-        """The monitor as a callback of Lightning's ``Trainer``: ``callbacks=[monitor.lightning()]``.
+        """The monitor as a callback of Lightning's trainer.
 
         It begins with the first batch and ends with the fit, and watches the trainer's module. Batches go to ``begin``.
 
         Returns
         -------
         lightning.pytorch.Callback
+
+        Examples
+        --------
+        >>> monitor = prlx.TrainingMonitor("watched", ring=3)
+        >>> trainer = lightning.Trainer(callbacks=[monitor.lightning()])  # doctest: +SKIP
         """
         from ._callbacks import lightning
 
