@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 
 import pytest
 
 import prlx
+from training.conftest import HERE
 
 
 def found(folder, losses, **settings):
@@ -31,6 +34,20 @@ def test_what_is_an_anomaly(tmp_path):
     }
     for name, (losses, want) in cases.items():
         assert found(tmp_path / name, losses) == want, name
+
+
+def test_it_is_silent_in_thirty_clean_runs_of_five_architectures(torch_environment, tmp_path):
+    command = [sys.executable, HERE / "quiet.py", tmp_path]
+    done = subprocess.run(command, env=torch_environment, capture_output=True, text=True, check=True)
+    runs = json.loads(done.stdout)
+    assert len(runs) == 30
+    assert {name: anomalies for name, anomalies in runs.items() if anomalies} == {}
+
+
+def test_a_jump_is_beyond_what_losses_vary_by(tmp_path):
+    wide = [10 ** (step % 5 / 5) for step in range(50)]  # 1 to 6.3, spread 0.94 in logarithms
+    assert found(tmp_path / "wide", [*wide, 40.0]) == []
+    assert found(tmp_path / "beyond", [*wide, 10 ** (2 / 5) * 200]) == [(50, "loss-jump")]
 
 
 def test_it_is_silent_in_clean_runs(tmp_path):
