@@ -32,13 +32,15 @@ type published struct {
 type order struct {
 	watch *watch
 	block uint32
+	all   []uint32 // by warp: the clock up to which all know what it did
 	warps []warpOrder
 	sent  map[int]clocks // by barrier: what warps brought that did not wait
+	blind bool           // accesses order nothing: barriers alone do
 }
 
 type warpOrder struct {
 	now      uint32
-	knows    clocks            // of other warps
+	knows    clocks            // of other warps, beyond what all know; nil nothing
 	released [2]clocks         // what it could let others know at its last fence: of the scope of the block, of a wider one
 	seen     [2]clocks         // what relaxed accesses found, for the next fence, by their scope
 	joined   map[uint64]uint32 // by address: the version that it knows
@@ -60,31 +62,68 @@ func scopeOf(block bool) int {
 // begin makes the order that of a block which nobody has told anything.
 func (o *order) begin(w *watch, block uint32, warps int) {
 	o.watch, o.block, o.sent = w, block, nil
-	o.warps = make([]warpOrder, warps)
+	if len(o.warps) != warps {
+		o.warps, o.all = make([]warpOrder, warps), make([]uint32, warps)
+	}
 	for i := range o.warps {
-		o.warps[i] = warpOrder{now: 1, knows: clocks{}}
+		o.warps[i], o.all[i] = warpOrder{now: 1}, 0
 	}
 }
 
 // before reports whether an access happened before what a warp does now.
 func (o *order) before(a *accessed, warp int) bool {
-	if a.block == o.block && int(a.warp) == warp {
+	if a.block == o.block && (int(a.warp) == warp || o.all[a.warp] >= a.clock) {
 		return true
 	}
-	return o.warps[warp].knows[clockOf(a.block, int(a.warp))] >= a.clock
+	known := o.warps[warp].knows
+	return known != nil && known[clockOf(a.block, int(a.warp))] >= a.clock
 }
 
 // told is all that a warp can let others know.
 func (o *order) told(warp int) clocks {
 	w := &o.warps[warp]
-	all := maps.Clone(w.knows)
+	all := make(clocks, len(w.knows)+len(o.all))
+	for i, at := range o.all {
+		if at > 0 {
+			all[clockOf(o.block, i)] = at
+		}
+	}
+	all.learn(w.knows, false, 0)
 	all[clockOf(o.block, warp)] = w.now
 	return all
+}
+
+// learn adds what others know to what a warp knows.
+func (w *warpOrder) learn(from clocks, near bool, block uint32) {
+	if w.knows == nil && len(from) > 0 {
+		w.knows = clocks{}
+	}
+	w.knows.learn(from, near, block)
+}
+
+// meetAll is meet of all warps of the block where none knows more than the others of any other block, and reports whether that is so.
+func (o *order) meetAll(barrier int, warps uint32) bool {
+	if whole := ^uint32(0) >> (maxWarps - len(o.warps)); warps&whole != whole || o.sent[barrier] != nil {
+		return false
+	}
+	for i := range o.warps {
+		if w := &o.warps[i]; w.knows != nil || w.released[near] != nil || w.seen[near] != nil || w.seen[wide] != nil {
+			return false
+		}
+	}
+	for i := range o.warps {
+		o.all[i] = o.warps[i].now
+		o.warps[i].now++
+	}
+	return true
 }
 
 // meet lets warps know of each other, and of what others brought to the barrier. What fences of one of them made ready for others, all of
 // them may tell from now on: it left the block before the barrier.
 func (o *order) meet(barrier int, warps uint32) {
+	if o.meetAll(barrier, warps) {
+		return
+	}
 	all := o.sent[barrier]
 	delete(o.sent, barrier)
 	if all == nil {
@@ -103,7 +142,7 @@ func (o *order) meet(barrier int, warps uint32) {
 	}
 	for i := range o.warps {
 		if w := &o.warps[i]; warps>>i&1 != 0 {
-			w.knows.learn(all, false, 0)
+			w.learn(all, false, 0)
 			w.now++
 			w.released, w.seen = released, [2]clocks{maps.Clone(seen[near]), maps.Clone(seen[wide])}
 		}
@@ -137,10 +176,13 @@ func (o *order) arrive(barrier, warp int) {
 
 // fence makes what relaxed accesses found known, and what is known now ready for those that follow.
 func (o *order) fence(warp int, block bool) {
+	if o.blind {
+		return
+	}
 	w := &o.warps[warp]
 	scope := scopeOf(block)
-	w.knows.learn(w.seen[near], false, 0)
-	w.knows.learn(w.seen[wide], block, o.block)
+	w.learn(w.seen[near], false, 0)
+	w.learn(w.seen[wide], block, o.block)
 	w.seen = [2]clocks{}
 	w.released[near] = o.told(warp)
 	if scope == wide {
@@ -152,7 +194,7 @@ func (o *order) fence(warp int, block bool) {
 // read is an access that may acquire what was released at an address.
 func (o *order) read(warp int, address uint64, how Order, block bool) {
 	p := o.watch.published[address]
-	if p == nil || how == Weak || how == Release {
+	if p == nil || how == Weak || how == Release || o.blind {
 		return
 	}
 	w := &o.warps[warp]
@@ -165,19 +207,23 @@ func (o *order) read(warp int, address uint64, how Order, block bool) {
 		w.joined = map[uint64]uint32{}
 	}
 	w.joined[key] = p.version
-	to := w.knows
 	if scope := scopeOf(block); !acquires {
 		if w.seen[scope] == nil {
 			w.seen[scope] = clocks{}
 		}
-		to = w.seen[scope]
+		w.seen[scope].learn(p.wide, block, o.block)
+		w.seen[scope].learn(p.near[o.block], false, 0)
+		return
 	}
-	to.learn(p.wide, block, o.block)
-	to.learn(p.near[o.block], false, 0)
+	w.learn(p.wide, block, o.block)
+	w.learn(p.near[o.block], false, 0)
 }
 
 // write is an access that may release at an address what a warp knows.
 func (o *order) write(warp int, address uint64, how Order, block bool) {
+	if o.blind {
+		return
+	}
 	w := &o.warps[warp]
 	var all clocks
 	scope := scopeOf(block)
