@@ -61,7 +61,7 @@ func scopeOf(block bool) int {
 
 // begin makes the order that of a block which nobody has told anything.
 func (o *order) begin(w *watch, block uint32, warps int) {
-	o.watch, o.block, o.sent = w, block, nil
+	o.watch, o.block, o.sent, o.blind = w, block, nil, w.blind
 	if len(o.warps) != warps {
 		o.warps, o.all = make([]warpOrder, warps), make([]uint32, warps)
 	}

@@ -1,7 +1,7 @@
 package memory
 
 import (
-	"bytes"
+	"encoding/binary"
 	"math/bits"
 
 	"github.com/prlx-go/prlx/core/simulator/simt/lane"
@@ -90,13 +90,20 @@ func (k *look) run(found *faults, in *region, l int, address, n uint64, old, val
 	if r == nil {
 		r = k.order.watch.add(in, at)
 	}
-	unit := uint8(bits.TrailingZeros64(at | n | 1<<wordUnit))
+	element := uint8(bits.TrailingZeros64(n | 4))
 	for done := 0; done < len(old); {
 		off := at + uint64(done) - r.start
 		first := off % pageBytes
 		more := min(pageBytes-int(first), len(old)-done)
 		p := &r.pages[off/pageBytes]
-		k.past.refine(p, unit)
+		k.past.refine(p, uint8(bits.TrailingZeros64(first|uint64(more)|1<<largest)))
+		var was, is []byte
+		if value != nil {
+			was, is = old[done:done+more], value[done:done+more]
+			if p.unit > element && !uniform(was, is, p.unit, element) {
+				k.past.refine(p, element)
+			}
+		}
 		numbers := p.numbers[first>>p.unit : (first+uint64(more))>>p.unit]
 		for i := 0; i < len(numbers); i++ {
 			var raced bool
@@ -104,10 +111,13 @@ func (k *look) run(found *faults, in *region, l int, address, n uint64, old, val
 			if value == nil {
 				i, other, raced = k.units(numbers, i)
 			} else {
-				i, other, raced = k.stored(numbers, i, p.unit, old[done:done+more], value[done:done+more])
+				i, other, raced = k.stored(numbers, i, p.unit, element, was, is)
 			}
-			if raced {
-				which := (uint64(done) + uint64(i)<<p.unit) / n
+			if !raced {
+				break
+			}
+			from, end := (uint64(done)+uint64(i)<<p.unit)/n, (uint64(done)+uint64(i+1)<<p.unit-1)/n
+			for which := from; which <= end; which++ {
 				k.raced(found, in, l+int(which), address+which*n, n, other)
 			}
 		}
@@ -123,19 +133,60 @@ func (k *look) raced(found *faults, in *region, l int, address, n uint64, other 
 	}
 }
 
-// refine gives a page units that are as small as accesses of a unit need.
+// refine gives a page units that are as small as an access needs.
 func (p *past) refine(g *page, unit uint8) {
 	if g.numbers != nil && g.unit <= unit {
 		return
 	}
 	fine := make([]uint32, pageBytes>>unit)
-	for i := range fine {
-		if g.numbers != nil {
+	if g.numbers != nil {
+		for i := range fine {
 			fine[i] = g.numbers[i>>(g.unit-unit)]
 		}
 	}
 	p.units += len(fine) - len(g.numbers)
 	g.numbers, g.unit = fine, unit
+}
+
+// uniform reports whether in each unit a store changes all elements, or none.
+func uniform(old, value []byte, unit, element uint8) bool {
+	if element != 2 {
+		return uniformSmall(old, value, unit, element)
+	}
+	for at := 0; at < len(old); at += 1 << unit {
+		a, b := old[at:at+1<<unit], value[at:at+1<<unit]
+		same := binary.LittleEndian.Uint32(a) == binary.LittleEndian.Uint32(b)
+		for i := 4; i+4 <= len(a) && i+4 <= len(b); i += 4 {
+			if (binary.LittleEndian.Uint32(a[i:]) == binary.LittleEndian.Uint32(b[i:])) != same {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// uniformSmall is uniform of elements of one or two bytes.
+func uniformSmall(old, value []byte, unit, element uint8) bool {
+	for at := 0; at < len(old); at += 1 << unit {
+		same := equal(old, value, at, element)
+		for i := at + 1<<element; i < at+1<<unit; i += 1 << element {
+			if equal(old, value, i, element) != same {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// equal compares an element.
+func equal(a, b []byte, at int, element uint8) bool {
+	switch element {
+	case 0:
+		return a[at] == b[at]
+	case 1:
+		return *(*[2]byte)(a[at:]) == *(*[2]byte)(b[at:])
+	}
+	return *(*[4]byte)(a[at:]) == *(*[4]byte)(b[at:])
 }
 
 // units takes units from one on to their next states. It stops behind the last one, or at one that raced.
@@ -155,17 +206,12 @@ func (k *look) units(numbers []uint32, from int) (at int, other Party, raced boo
 	return len(numbers), Party{}, false
 }
 
-// stored is units of a weak store.
-func (k *look) stored(numbers []uint32, from int, unit uint8, old, value []byte) (at int, other Party, raced bool) {
+// stored is units of a weak store, of which each changes all its elements or none.
+func (k *look) stored(numbers []uint32, from int, unit, element uint8, old, value []byte) (at int, other Party, raced bool) {
 	key, next := ^uint64(0), uint32(0)
 	for i := from; i < len(numbers); i++ {
-		var same bool
-		if unit == wordUnit {
-			same = *(*[4]byte)(old[4*i:]) == *(*[4]byte)(value[4*i:])
-		} else {
-			same = bytes.Equal(old[i<<unit:(i+1)<<unit], value[i<<unit:(i+1)<<unit])
-		}
 		v := uint64(numbers[i]) << 1
+		same := equal(old, value, i<<unit&^(1<<element-1), element)
 		if same {
 			v |= 1
 		}

@@ -63,25 +63,30 @@ func strangers(p, q *past, of, from *page) bool {
 type Undo struct{ bytes map[int][]byte }
 
 // MayUndo says how many bytes an Undo needs; ok is false where a launch changes more than bytes, or arrays that it does not list: through
-// pointers that it loads, if it does that.
-func (g *Global) MayUndo(loads bool) (bytes int64, ok bool) {
+// pointers that it loads, if it does that. stores are the parameters to whose arrays it stores, as bits.
+func (g *Global) MayUndo(loads bool, stores uint64) (bytes int64, ok bool) {
 	for i := range g.regions {
 		in := &g.regions[i]
 		if in.written != nil {
 			return 0, false
 		}
-		if !in.readOnly {
+		if g.changes(in, stores) {
 			bytes += int64(len(in.bytes))
 		}
 	}
 	return bytes, len(g.standing) == 0 && g.heap.empty() || !loads && g.any == 0
 }
 
+// changes reports whether stores to the arrays of some parameters may change a region.
+func (g *Global) changes(in *region, stores uint64) bool {
+	return !in.readOnly && (stores&g.any != 0 || stores&in.params != 0 || in.params == 0)
+}
+
 // Keep copies all that a launch may change.
-func (g *Global) Keep() *Undo {
+func (g *Global) Keep(stores uint64) *Undo {
 	u := &Undo{map[int][]byte{}}
 	for i := range g.regions {
-		if in := &g.regions[i]; !in.readOnly {
+		if in := &g.regions[i]; g.changes(in, stores) {
 			u.bytes[i] = append([]byte(nil), in.bytes...)
 		}
 	}

@@ -13,6 +13,7 @@ type watch struct {
 	past
 	ranges    []watched // by address in the process, disjoint: arrays that overlap share one
 	published map[uint64]*published
+	blind     bool // accesses order nothing
 }
 
 // watched is a range of bytes of the process.
@@ -21,8 +22,8 @@ type watched struct {
 	pages      []page
 }
 
-// page has a number for each of its units: of the state in past that says who accessed it. Units are words of 4 bytes, or as small as
-// accesses to the page are.
+// page has a number for each of its units: of the state in past that says who accessed it. Units are as large as accesses to the page
+// allow: of what follows each other and has the same past.
 type page struct {
 	numbers []uint32
 	unit    uint8 // how often to double a byte
@@ -30,7 +31,7 @@ type page struct {
 
 const (
 	pageBytes = 4096
-	wordUnit  = 2
+	largest   = 9 // unit: what a warp accesses at once
 )
 
 // Watch makes blocks look for races in global memory from now on. Who runs them has to say with Number which one it runs. One goroutine may
@@ -62,6 +63,9 @@ func (g *Global) Watch() {
 		r.pages = pagesOf(r.start, r.end)
 	}
 }
+
+// WatchBlindly makes barriers alone order warps. So what is found may be no race, and what is not found is none.
+func (g *Global) WatchBlindly() { g.watch.blind = true }
 
 func newWatch() *watch { return &watch{past: newPast(), published: map[uint64]*published{}} }
 
