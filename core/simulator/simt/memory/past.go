@@ -3,6 +3,7 @@ package memory
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/simulator/simt/lane"
 )
@@ -45,9 +46,8 @@ type state struct {
 type crowd [8]uint32
 
 const (
-	several    = ^uint32(0)
-	fewStates  = 1 << 14
-	unitsState = 8 // so many units may bring one more state before some are dropped
+	several   = ^uint32(0)
+	fewStates = 1 << 14
 )
 
 func newPast() past {
@@ -62,9 +62,11 @@ type look struct {
 	use   use
 	me    uint32 // the number of the access, 0 it has none yet
 
-	turn  uint32 // counts accesses
-	steps [8]struct{ turn, from, to uint32 }
-	room  [lane.Lanes * 64]byte
+	recent    *watched // range
+	key, next uint32   // the last step of a whole unit; key is 0 where there was none
+	turn      uint32   // counts accesses
+	steps     [8]struct{ turn, from, to uint32 }
+	room      [lane.Lanes * 64]byte
 }
 
 // beginLook begins to look at an access of a warp at this moment.
@@ -72,7 +74,7 @@ func (b *Block) beginLook(t *Transfer, warp int, u use, strong bool) *look {
 	k := b.look
 	k.order, k.past = b.order, &b.order.watch.past
 	k.who = accessed{block: b.order.block, clock: b.order.warps[warp].now, inst: t.Inst, warp: uint8(warp), strong: strong, near: t.Block}
-	k.use, k.me = u, 0
+	k.use, k.me, k.recent, k.key = u, 0, nil, 0
 	if k.turn++; k.turn == 0 { // numbers of turns are used up
 		clear(k.steps[:])
 		k.turn = 1
@@ -86,9 +88,24 @@ func (b *Block) beginLook(t *Transfer, warp int, u use, strong bool) *look {
 // run looks at the bytes of lanes that follow each other, n of each; value is what weak accesses store, nil they do not.
 func (k *look) run(found *faults, in *region, l int, address, n uint64, old, value []byte) {
 	at := in.watchAddress() + address - in.base
-	r := k.order.watch.find(at)
-	if r == nil {
-		r = k.order.watch.add(in, at)
+	r := k.recent
+	if r == nil || at < r.start || at >= r.end {
+		if r = k.order.watch.find(at); r == nil {
+			r = k.order.watch.add(in, at)
+		}
+		k.recent = r
+	}
+	if p := &r.pages[(at-r.start)/pageBytes]; value == nil && p.numbers != nil && len(old) == 1<<p.unit && at&uint64(len(old)-1) == r.start&uint64(len(old)-1) {
+		unit := &p.numbers[(at-r.start)%pageBytes>>p.unit]
+		if v := *unit; v == k.key && v != 0 {
+			*unit = k.next
+			return
+		}
+		to, _, raced := k.step(*unit, false)
+		if !raced {
+			k.key, k.next, *unit = *unit, to, to
+			return
+		}
 	}
 	element := uint8(bits.TrailingZeros64(n | 4))
 	for done := 0; done < len(old); {
@@ -429,7 +446,8 @@ func (w *watch) drop() {
 		s.crowd = crowds[s.crowd]
 	}
 	now.units, now.mixed = p.units, p.mixed
-	now.most = max(fewStates, 2*len(now.states), len(now.states)+p.units/unitsState)
+	now.most = max(fewStates, min(3*len(now.states), len(now.states)+p.units))
+	now.states = slices.Grow(now.states, now.most-len(now.states)+lane.Lanes)
 	*p = now
 }
 
