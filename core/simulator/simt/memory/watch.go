@@ -13,7 +13,9 @@ type watch struct {
 	past
 	ranges    []watched // by address in the process, disjoint: arrays that overlap share one
 	published map[uint64]*published
-	blind     bool // accesses order nothing
+	blind     bool  // accesses order nothing
+	spent     int   // what is known was put together so often
+	size      int32 // of the largest table of it
 }
 
 // watched is a range of bytes of the process.
