@@ -13,10 +13,10 @@ type known struct {
 	table  map[uint64]uint32 // all of it, by block and warp; nil it has none
 }
 
-const (
-	searched = 64   // of known, before a table is made
-	deepest  = 1024 // known, unless a table would be larger
-)
+const searched = 64 // of known, before a table is made
+
+// deepest is how deep known may be, unless a table would be larger.
+var deepest int32 = 1024
 
 func clockOf(block uint32, warp int) uint64 { return uint64(block)<<5 | uint64(warp) }
 
@@ -73,7 +73,7 @@ func (w *watch) knows(whole *known, block uint32, warp int, clock uint32) bool {
 		case k.block == block && warp < len(k.clocks) && k.clocks[warp] >= clock:
 			return true
 		}
-		if looked == searched {
+		if looked >= searched {
 			w.tabulate(whole)
 			return whole.table[clockOf(block, warp)] >= clock
 		}

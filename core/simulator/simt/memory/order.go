@@ -27,10 +27,16 @@ type order struct {
 
 type warpOrder struct {
 	now      uint32
-	knows    *known            // of other warps, beyond what all know
-	released [2]*known         // what it could let others know at its last fence: of the scope of the block, of a wider one
-	seen     [2]*known         // what relaxed accesses found, for the next fence, by their scope
-	joined   map[uint64]uint32 // by address: the version that it knows
+	knows    *known           // of other warps, beyond what all know
+	released [2]*known        // what it could let others know at its last fence: of the scope of the block, of a wider one
+	seen     [2]*known        // what relaxed accesses found, for the next fence, by their scope
+	joined   map[joint]uint32 // the version that it knows
+}
+
+// joint is an address, and how it was read.
+type joint struct {
+	address        uint64
+	acquires, near bool
 }
 
 // What scopes are called here.
@@ -136,6 +142,9 @@ func (o *order) fence(warp int, block bool) {
 	o.learn(&w.knows, w.seen[near], false)
 	o.learn(&w.knows, w.seen[wide], block)
 	w.seen = [2]*known{}
+	if block { // what relaxed accesses found of other blocks counts only before a wider fence: they may find it again
+		w.joined = nil
+	}
 	w.released[near] = o.told(warp)
 	if scopeOf(block) == wide {
 		w.released[wide] = w.released[near]
@@ -151,12 +160,12 @@ func (o *order) read(warp int, address uint64, how Order, block bool) {
 	}
 	w := &o.warps[warp]
 	acquires := how == Acquire || how == AcqRel
-	key := address<<1 | uint64(scopeOf(!acquires))
+	key := joint{address, acquires, block}
 	if w.joined[key] == p.version {
 		return
 	}
 	if w.joined == nil {
-		w.joined = map[uint64]uint32{}
+		w.joined = map[joint]uint32{}
 	}
 	w.joined[key] = p.version
 	to := &w.knows

@@ -45,10 +45,10 @@ type state struct {
 // crowd is readers of a unit, the first ones first; 0 none.
 type crowd [8]uint32
 
-const (
-	several   = ^uint32(0)
-	fewStates = 1 << 14
-)
+const several = ^uint32(0)
+
+// fewStates are kept in any case.
+var fewStates = 1 << 14
 
 func newPast() past {
 	return past{states: make([]state, 1), accesses: make([]accessed, 1), crowds: make([]crowd, 1), most: fewStates}
@@ -74,15 +74,21 @@ func (b *Block) beginLook(t *Transfer, warp int, u use, strong bool) *look {
 	k := b.look
 	k.order, k.past = b.order, &b.order.watch.past
 	k.who = accessed{block: b.order.block, clock: b.order.warps[warp].now, inst: t.Inst, warp: uint8(warp), strong: strong, near: t.Block}
-	k.use, k.me, k.recent, k.key = u, 0, nil, 0
-	if k.turn++; k.turn == 0 { // numbers of turns are used up
-		clear(k.steps[:])
-		k.turn = 1
-	}
+	k.use, k.me, k.recent = u, 0, nil
+	k.again()
 	if len(k.past.states) >= k.past.most {
 		b.order.watch.drop()
 	}
 	return k
+}
+
+// again forgets which states follow others.
+func (k *look) again() {
+	k.key = 0
+	if k.turn++; k.turn == 0 { // numbers of turns are used up
+		clear(k.steps[:])
+		k.turn = 1
+	}
 }
 
 // run looks at the bytes of lanes that follow each other, n of each; value is what weak accesses store, nil they do not.

@@ -130,8 +130,11 @@ func (b *Block) watchLanes(r *lane.Regs, t *Transfer, a *[lane.Lanes]uint64, off
 			continue
 		}
 		at := in.watchAddress() + address - in.base
-		if orders && u&loads != 0 {
-			b.order.read(warp, at, t.Order, t.Block)
+		if orders {
+			k.again() // what the warp knows changes from lane to lane
+			if u&loads != 0 {
+				b.order.read(warp, at, t.Order, t.Block)
+			}
 		}
 		old := in.bytes[address-in.base:][:uint64(count)*n]
 		var value []byte
