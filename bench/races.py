@@ -71,6 +71,8 @@ def child(name: str, search: bool, quick: bool) -> None:
     arrays = [argument for argument in arguments if isinstance(argument, np.ndarray)]
     machine = {"progress": False, "global_races": search}
     prlx.simulate(kernel, (1,), *arguments, machine=machine, **constants)
+    if name == "counter":
+        arrays[1][:] = 0
     before, spent = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     done = prlx.simulate(kernel, grid, *arguments, machine=machine, **constants)
     spent = time.process_time() - spent

@@ -1300,10 +1300,12 @@ TABLE: dict[str, dict[str, Any]] = {
             {
                 "name": "global_races",
                 "takes": "switch",
-                "help": "Look for races between blocks in global memory, too",
-                "details": "Blocks that meet there then run one after the other.",
+                "help": "Look for races in global memory, of blocks and of warps",
+                "details": "Blocks that meet there run one after the other.",
+                "off": "--no-global-races",
+                "off_help": "do not look for races in global memory",
                 "group": "checks",
-                "default": False,
+                "default": True,
                 "rare": True,
             },
             {
@@ -1613,10 +1615,12 @@ TABLE: dict[str, dict[str, Any]] = {
             {
                 "name": "global_races",
                 "takes": "switch",
-                "help": "Look for races between blocks in global memory, too",
-                "details": "Blocks that meet there then run one after the other.",
+                "help": "Look for races in global memory, of blocks and of warps",
+                "details": "Blocks that meet there run one after the other.",
+                "off": "--no-global-races",
+                "off_help": "do not look for races in global memory",
                 "group": "checks",
-                "default": False,
+                "default": True,
                 "rare": True,
             },
             {

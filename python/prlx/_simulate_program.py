@@ -222,7 +222,7 @@ def simulate_program(
     seed: int = 0,
     nan: bool = False,
     races: bool = True,
-    global_races: bool = False,
+    global_races: bool = True,
     warp_races: bool = False,
     convergence: bool = True,
     counts: bool = True,

@@ -101,7 +101,7 @@ func (k *look) run(found *faults, in *region, l int, address, n uint64, old, val
 		}
 		k.recent = r
 	}
-	if p := &r.pages[(at-r.start)/pageBytes]; value == nil && p.numbers != nil && len(old) == 1<<p.unit && at&uint64(len(old)-1) == r.start&uint64(len(old)-1) {
+	if p := r.page(at - r.start); value == nil && p.numbers != nil && len(old) == 1<<p.unit && at&uint64(len(old)-1) == r.start&uint64(len(old)-1) {
 		unit := &p.numbers[(at-r.start)%pageBytes>>p.unit]
 		if v := *unit; v == k.key && v != 0 {
 			*unit = k.next
@@ -118,7 +118,7 @@ func (k *look) run(found *faults, in *region, l int, address, n uint64, old, val
 		off := at + uint64(done) - r.start
 		first := off % pageBytes
 		more := min(pageBytes-int(first), len(old)-done)
-		p := &r.pages[off/pageBytes]
+		p := r.page(off)
 		k.past.refine(p, uint8(bits.TrailingZeros64(first|uint64(more)|1<<largest)))
 		var was, is []byte
 		if value != nil {
@@ -288,7 +288,8 @@ func (p *past) number(s *state, was uint32) uint32 {
 // access checks and notes the access to a unit, which wrote what was there if same says so.
 //
 // Compilers let several warps of a block load the same elements where one of them stores what comes of it, and throw away what the others
-// loaded. So of warps of one block a load and a store do not race here if the warp that stores had read the unit by the same instruction.
+// loaded. So of warps of one block a load and a store do not race here if the warp that stores had read the unit by the same instruction,
+// and a load of another block does not race with what comes after the same load of another warp of that block.
 func (k *look) access(s *state, same bool) (other Party, raced bool) {
 	p, who := k.past, &k.who
 	k.touch(s)
@@ -309,7 +310,7 @@ func (k *look) access(s *state, same bool) (other Party, raced bool) {
 	})
 	if !same {
 		p.eachReader(s, func(a *accessed) {
-			if !raced && !(a.block == who.block && a.inst+1 == loaded) && k.rival(a) {
+			if !raced && !(a.block == who.block && a.inst+1 == loaded) && k.rival(a) && !k.repeats(s, a) {
 				other, raced = k.party(a, false), true
 			}
 		})
@@ -322,6 +323,20 @@ func (k *look) access(s *state, same bool) (other Party, raced bool) {
 		s.readers, s.crowd = [2]uint32{}, 0
 	}
 	return other, raced
+}
+
+// repeats reports whether another warp of its block did as a reader of another block did, before the access.
+func (k *look) repeats(s *state, reader *accessed) (found bool) {
+	if reader.block == k.who.block {
+		return false
+	}
+	if writer := &k.past.accesses[s.writer]; s.loaded == reader.inst+1 && writer.block == reader.block && k.order.before(writer, int(k.who.warp)) {
+		return true // and wrote since
+	}
+	k.past.eachReader(s, func(a *accessed) {
+		found = found || a.block == reader.block && a.inst == reader.inst && k.order.before(a, int(k.who.warp))
+	})
+	return found
 }
 
 // touch notes which blocks ever accessed a unit.
@@ -415,14 +430,15 @@ func (w *watch) drop() {
 	states, accesses, crowds := make([]uint32, len(p.states)), make([]uint32, len(p.accesses)), make([]uint32, len(p.crowds))
 	now := newPast()
 	for i := range w.ranges {
-		for j := range w.ranges[i].pages {
-			numbers := w.ranges[i].pages[j].numbers
-			for n, v := range numbers {
-				if v != 0 && states[v] == 0 {
-					now.states = append(now.states, p.states[v])
-					states[v] = uint32(len(now.states) - 1)
+		for _, c := range w.ranges[i].chapters {
+			for j := range c {
+				for n, v := range c[j].numbers {
+					if v != 0 && states[v] == 0 {
+						now.states = append(now.states, p.states[v])
+						states[v] = uint32(len(now.states) - 1)
+					}
+					c[j].numbers[n] = states[v]
 				}
-				numbers[n] = states[v]
 			}
 		}
 	}

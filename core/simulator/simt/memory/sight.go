@@ -9,7 +9,7 @@ func (g *Global) Sight() *Sight {
 	s := &Sight{*newWatch()}
 	for i := range g.watch.ranges {
 		r := &g.watch.ranges[i]
-		s.watch.ranges = append(s.watch.ranges, watched{start: r.start, end: r.end, pages: pagesOf(r.start, r.end)})
+		s.watch.ranges = append(s.watch.ranges, newWatched(r.start, r.end))
 	}
 	return s
 }
@@ -25,12 +25,15 @@ func Apart(sights []*Sight) bool {
 			return false
 		}
 	}
-	for i := range sights[0].watch.ranges {
-		for page := range sights[0].watch.ranges[i].pages {
-			for j, s := range sights {
-				for _, other := range sights[:j] {
-					if !strangers(&s.watch.past, &other.watch.past, &s.watch.ranges[i].pages[page], &other.watch.ranges[i].pages[page]) {
-						return false
+	for j, s := range sights {
+		for _, other := range sights[:j] {
+			for i := range s.watch.ranges {
+				for number, c := range s.watch.ranges[i].chapters {
+					from := other.watch.ranges[i].chapters[number]
+					for k := range c {
+						if from != nil && !strangers(&s.watch.past, &other.watch.past, &c[k], &from[k]) {
+							return false
+						}
 					}
 				}
 			}

@@ -21,7 +21,31 @@ type watch struct {
 // watched is a range of bytes of the process.
 type watched struct {
 	start, end uint64 // of words: multiples of 4
-	pages      []page
+	chapters   map[uint64]*chapter
+	number     uint64 // of the chapter that was asked for last
+	last       *chapter
+}
+
+// chapter is pages that follow each other.
+type chapter [128]page
+
+// page is the one that holds a byte of the range. Few may be touched, of arrays that claim to be of any size.
+func (r *watched) page(at uint64) *page {
+	at /= pageBytes
+	number := at / uint64(len(chapter{}))
+	if r.last == nil || number != r.number {
+		c := r.chapters[number]
+		if c == nil {
+			c = new(chapter)
+			r.chapters[number] = c
+		}
+		r.number, r.last = number, c
+	}
+	return &r.last[at%uint64(len(chapter{}))]
+}
+
+func newWatched(start, end uint64) watched {
+	return watched{start: start, end: end, chapters: map[uint64]*chapter{}}
 }
 
 // page has a number for each of its units: of the state in past that says who accessed it. Units are as large as accesses to the page
@@ -44,7 +68,7 @@ func (g *Global) Watch() {
 	for i := range g.regions {
 		if in := &g.regions[i]; len(in.bytes) > 0 {
 			start := in.watchAddress() &^ 3
-			list = append(list, watched{start: start, end: (in.watchAddress() + uint64(len(in.bytes)) + 3) &^ 3})
+			list = append(list, newWatched(start, (in.watchAddress()+uint64(len(in.bytes))+3)&^3))
 		}
 	}
 	slices.SortFunc(list, func(a, b watched) int {
@@ -60,19 +84,12 @@ func (g *Global) Watch() {
 		}
 		g.watch.ranges = append(g.watch.ranges, r)
 	}
-	for i := range g.watch.ranges {
-		r := &g.watch.ranges[i]
-		r.pages = pagesOf(r.start, r.end)
-	}
 }
 
 // WatchBlindly makes barriers alone order warps. So what is found may be no race, and what is not found is none.
 func (g *Global) WatchBlindly() { g.watch.blind = true }
 
 func newWatch() *watch { return &watch{past: newPast(), published: map[uint64]*published{}} }
-
-// pagesOf makes room for a range, with one page more: an access may reach over its end into another one.
-func pagesOf(start, end uint64) []page { return make([]page, (end-start)/pageBytes+2) }
 
 // watchAddress tells bytes apart: their address in the process, or that of the simulator when they have none.
 func (in *region) watchAddress() uint64 {
@@ -109,9 +126,9 @@ func (b *Block) watchLanes(r *lane.Regs, t *Transfer, a *[lane.Lanes]uint64, off
 		return nil
 	}
 	var found faults
-	k := b.beginLook(t, warp, u, t.Order != Weak)
+	k := b.beginLook(t, warp, u, t.Order != Weak || t.Part != 0) // the compare-and-swap that follows looks again
 	n := uint64(t.Elem * t.Count)
-	orders := k.who.strong && !b.order.blind
+	orders := t.Order != Weak && !b.order.blind
 	meet := u == stores && !k.who.strong && !ascend(a, mask)
 	for m := mask; m != 0; {
 		l := bits.TrailingZeros32(m)
@@ -256,7 +273,7 @@ func (w *watch) find(at uint64) *watched {
 
 // add makes the range around an address of an array that the launch does not list, between those that are there.
 func (w *watch) add(in *region, at uint64) *watched {
-	r := watched{start: in.watchAddress() &^ 3, end: (in.watchAddress() + uint64(len(in.bytes)) + 3) &^ 3}
+	r := newWatched(in.watchAddress()&^3, (in.watchAddress()+uint64(len(in.bytes))+3)&^3)
 	i := 0
 	for ; i < len(w.ranges) && w.ranges[i].end <= at; i++ {
 		r.start = max(r.start, w.ranges[i].end)
@@ -264,7 +281,6 @@ func (w *watch) add(in *region, at uint64) *watched {
 	if i < len(w.ranges) {
 		r.end = min(r.end, w.ranges[i].start)
 	}
-	r.pages = pagesOf(r.start, r.end)
 	w.ranges = slices.Insert(w.ranges, i, r)
 	return &w.ranges[i]
 }

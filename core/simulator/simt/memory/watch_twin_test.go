@@ -202,7 +202,7 @@ func (w *witness) visits(e *entry, who *visit, reads, writes, same bool) (rival 
 		}
 	}
 	for _, a := range e.readers {
-		if a != nil && !same && rival == nil && !(a.block == who.block && a.inst+1 == loaded) && w.rival(a, who) {
+		if a != nil && !same && rival == nil && !(a.block == who.block && a.inst+1 == loaded) && w.rival(a, who) && !w.repeats(e, a, who) {
 			rival = a
 		}
 	}
@@ -214,6 +214,19 @@ func (w *witness) visits(e *entry, who *visit, reads, writes, same bool) (rival 
 		e.readers = [10]*visit{}
 	}
 	return rival
+}
+
+// repeats reports whether another warp of a reader's block did the same before.
+func (w *witness) repeats(e *entry, reader, who *visit) bool {
+	if reader.block != who.block && e.writer != nil && e.loaded == reader.inst+1 && e.writer.block == reader.block && w.before(e.writer, who.warp) {
+		return true
+	}
+	for _, a := range e.readers {
+		if a != nil && reader.block != who.block && a.block == reader.block && a.inst == reader.inst && w.before(a, who.warp) {
+			return true
+		}
+	}
+	return false
 }
 
 // access is one of all lanes of mask; it says which lanes race, and with whom the first of them.
