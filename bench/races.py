@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -73,13 +72,20 @@ def child(name: str, search: bool, quick: bool) -> None:
     prlx.simulate(kernel, (1,), *arguments, machine=machine, **constants)
     if name == "counter":
         arrays[1][:] = 0
-    before, spent = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    before, spent = resident("VmRSS"), time.process_time()
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak is what is resident now
     done = prlx.simulate(kernel, grid, *arguments, machine=machine, **constants)
     spent = time.process_time() - spent
-    held = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    held = resident("VmHWM") - before
     print(json.dumps({
         "cpu_s": spent, "held": held, "bytes": sum(array.nbytes for array in arrays), "findings": [str(f) for f in done.findings],
     }))  # fmt: skip
+
+
+def resident(field: str) -> int:
+    """Bytes of memory that the process holds (``VmRSS``), or held at its peak (``VmHWM``)."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
 
 def measured(name: str, search: bool, quick: bool, root: Path = REPOSITORY) -> dict[str, Any]:

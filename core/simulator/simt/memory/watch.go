@@ -198,7 +198,7 @@ func neighbours(a *[lane.Lanes]uint64, mask uint32, n uint64) int {
 
 // putLanes puts what neighbouring lanes store into a copy of what is there.
 func (t *Transfer) putLanes(r *lane.Regs, l, count int, old, value []byte) {
-	if count == lane.Lanes && t.plain() {
+	if count == lane.Lanes && (t.plain() || t.halves()) {
 		t.storeDense(r, value)
 		return
 	}
