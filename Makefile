@@ -113,7 +113,7 @@ build/torch-%/.ready: $(VENV)/.ready tests/simulator/stub_cuda.py
 # A folder, and the version that is installed into it.
 define install_torch
 	@rm -rf $(1)
-	$(PY) -m pip install --quiet --no-deps --target $(1) torch==$(2) typing-extensions sympy mpmath networkx jinja2 markupsafe fsspec filelock
+	$(PY) -m pip install --quiet --no-deps --target $(1) torch==$(2) typing-extensions sympy mpmath networkx jinja2 markupsafe fsspec filelock expecttest
 	$(PY) tests/simulator/stub_cuda.py $(1)
 	printf '#!/bin/sh\nexport PYTHONPATH="%s:$$PYTHONPATH" LD_LIBRARY_PATH="%s"\nexec "%s" "$$@"\n' \
 		$(abspath $(1)) $(abspath $(1)/stubs) $(abspath $(PY)) > $(1)/python
@@ -166,7 +166,7 @@ corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/
 	$(PY) -m prlx inspect $${PRLX_TEST_DATA:-../shared/data}
 	test -z "$${PRLX_PACKAGES:-}" || $(PY) tests/simulator/packages/install.py "$$PRLX_PACKAGES"
 	PRLX_TRITON_ALL=1 PRLX_TRITON_EDITS=25 PRLX_OUTPUT_SEEDS=5 $(PY) -m pytest -q tests/simulator
-	PRLX_FULL_SWEEP=1 EACH=1250 $(PY) -m pytest -q -s tests/driver
+	PRLX_TRITON_ALL=1 PRLX_FULL_SWEEP=1 EACH=1250 $(PY) -m pytest -q -s tests/driver
 	PRLX_FULL_SWEEP=1 $(PY) -m pytest -q -s tests/cudart
 	$(PY) tests/bugs/measure_locate.py --equal 20
 	PRLX_TRITON_ALL=1 $(PY) -m pytest -q -s tests/upstream

@@ -139,6 +139,7 @@ def main() -> None:
     options = parser.parse_args()
     if not NVCC.is_file():
         sys.exit("no nvcc (make build/clang/.ready)")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each start compiles what was changed since
     ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: devices that programs leave behind are ours to wait for
     sizes, times = (QUICK, 1) if options.quick else (SIZES, options.times)
     every = sorted(os.sched_getaffinity(0))

@@ -17,7 +17,7 @@ import (
 	"github.com/prlx-go/prlx/core/simulator/device"
 )
 
-var updateOptions = flag.Bool("update-options", false, "rewrite python/prlx/_option_table.py, _option_types.py, docs/options.md and the tables of docs/commands")
+var updateOptions = flag.Bool("update-options", false, "rewrite python/prlx/_option_table.py, _option_types.py, _option_keywords.py, docs/options.md and the tables of docs/commands")
 
 // offered are the operations whose options are written once: in the struct of their request, in whose fields a tag "takes" makes an
 // option. The comment of the field explains it: its first sentence is the help of the flag, the others stand in docstrings and
@@ -277,8 +277,13 @@ from __future__ import annotations
 
 from typing import Any
 
-TABLE: dict[str, dict[str, Any]] = {
+# By the keyword argument of a value: its class in _option_types, and what that is.
+GROUPS: dict[str, tuple[str, str]] = {
 `)
+	for _, g := range optionGroups {
+		fmt.Fprintf(&b, "    %q: (%q, %q),\n", g.key, g.class, g.sentence)
+	}
+	b.WriteString("}\n\nTABLE: dict[str, dict[str, Any]] = {\n")
 	for _, o := range offered {
 		fmt.Fprintf(&b, "    %q: {\n        \"function\": %q,\n        \"command\": %s,\n        \"options\": (\n",
 			o.operation, o.function, map[bool]string{true: "True", false: "False"}[o.names == nil])
@@ -334,24 +339,27 @@ func (o *option) pythonDefault() string {
 	return fmt.Sprintf("%q", o.fallback)
 }
 
-// pythonTypes writes the keyword arguments as type checkers and editors read them, and the values that hold several of them.
-func pythonTypes(all map[string][]option) string {
-	var b strings.Builder
-	b.WriteString(madeByPython + `"""Types of keyword arguments. Made of the requests in Go by "make options": change them there."""
-
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+// typesOfOptions are the imports of the types that optionKinds names.
+const typesOfOptions = `    from collections.abc import Iterable, Mapping, Sequence
 
     from ._compare import Recordings, Tolerance
     from ._filters import Sites, Warps
     from ._request import Inputs, Path
     from ._units import TimeRange
-`)
+`
+
+// pythonTypes writes the values that hold several keyword arguments.
+func pythonTypes(all map[string][]option) string {
+	var b strings.Builder
+	b.WriteString(madeByPython + `"""Values that hold several keyword arguments. Made of the requests in Go by "make options": change them there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+` + strings.Replace(typesOfOptions, ", Sequence", "", 1))
 	for _, g := range optionGroups {
 		fmt.Fprintf(&b, "\n\n@dataclass(frozen=True, kw_only=True)\nclass %s:\n    \"\"\"%s\n\n    Attributes\n    ----------\n", g.class, g.sentence)
 		var fields strings.Builder
@@ -368,6 +376,27 @@ if TYPE_CHECKING:
 		}
 		fmt.Fprintf(&b, "\n    Examples\n    --------\n    %s\n    \"\"\"\n\n%s", g.example, fields.String())
 	}
+	return b.String()
+}
+
+// pythonKeywords writes the keyword arguments as type checkers and editors read them; nothing that runs imports it.
+func pythonKeywords(all map[string][]option) string {
+	var b strings.Builder
+	b.WriteString(madeByPython + `"""Types of keyword arguments, for type checkers. Made of the requests in Go by "make options": change them there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+`)
+	var classes []string
+	for _, g := range optionGroups {
+		classes = append(classes, "        "+g.class+",\n")
+	}
+	slices.Sort(classes)
+	here := "    from ._request"
+	b.WriteString(strings.Replace(typesOfOptions, here, "    from ._option_types import (\n"+strings.Join(classes, "")+"    )\n"+here, 1))
 	for _, o := range offered {
 		fmt.Fprintf(&b, "\n\nclass %s(TypedDict, total=False):\n    \"\"\"What ``%s`` takes by name.\"\"\"\n\n", typesName(o.operation), o.function)
 		for _, g := range optionGroups {
@@ -567,6 +596,7 @@ func TestOptionsAreFresh(t *testing.T) {
 	}
 	want[filepath.Join(root, "python", "prlx", "_option_table.py")] = pythonTable(all)
 	want[filepath.Join(root, "python", "prlx", "_option_types.py")] = pythonTypes(all)
+	want[filepath.Join(root, "python", "prlx", "_option_keywords.py")] = pythonKeywords(all)
 	want[filepath.Join(root, "docs", "options.md")] = reference(all)
 	for path, text := range want {
 		if *updateOptions {

@@ -10,7 +10,7 @@ from ._combine import CombinedTrace, result_of, warn_unless_aligned
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._option_types import AlignKeywords
+    from ._option_keywords import AlignKeywords
     from ._progress import Progress
     from ._request import Path as AnyPath
 

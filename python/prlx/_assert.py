@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ._compare import Recordings
     from ._diff import Comparison
-    from ._option_types import AssertKeywords
+    from ._option_keywords import AssertKeywords
     from ._request import Path as AnyPath
 
 _CLUSTERS = 3  # of the message of a failure, which is to be read in ten seconds

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars
     from typing_extensions import Unpack
 
-    from ._option_types import CombineKeywords
+    from ._option_keywords import CombineKeywords
     from ._progress import Progress
     from ._table import Table
     from ._timeline import Timeline

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ._filters import Sites, Warps
     from ._kernel_trace import KernelTrace
-    from ._option_types import DiffKeywords
+    from ._option_keywords import DiffKeywords
     from ._progress import Progress
     from ._request import Path as AnyPath
     from ._rerun import Recorder

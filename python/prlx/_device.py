@@ -6,27 +6,32 @@ the pipe is closed.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
-from pathlib import Path
 
 from . import _core
 from ._errors import PrlxError
 
+_USAGE = "usage: python -m prlx._device [--run FILE] PIPE MEMORY BASE BYTES\n"
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Answer operations until the pipe is closed; the exit code is 0 then, else that of the error."""
-    parser = argparse.ArgumentParser(prog="prlx._device", description="answers operations of the simulator over a pipe")
-    parser.add_argument("--run", type=Path, help="what its launches are also told, as JSON, and where they are noted")
-    parser.add_argument("pipe", type=int, help="a descriptor that is read and written")
-    parser.add_argument("memory", type=int, help="a descriptor of the memory that both ends share")
-    parser.add_argument("base", type=lambda text: int(text, 0), help="its address at the other end")
-    parser.add_argument("bytes", type=int, help="its size")
-    values = parser.parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    told = None  # what its launches are also told, as JSON, and where they are noted
+    if words[:1] == ["--run"]:
+        told, words = "".join(words[1:2]), words[2:]
+    try:  # every program pays for this start: no parser
+        pipe, memory, base, size = (int(word, 0) for word in words)
+    except ValueError:
+        sys.stderr.write(_USAGE)
+        return 2
     try:
-        run = None if values.run is None else json.loads(values.run.read_text())
-        _core.run("serve_device", {**vars(values), "run": run})
+        run = None
+        if told is not None:
+            with open(told, encoding="utf-8") as file:  # noqa: PTH123  (pathlib takes as long as all that is here)
+                run = json.load(file)
+        _core.run("serve_device", {"pipe": pipe, "memory": memory, "base": base, "bytes": size, "run": run})
     except PrlxError as error:
         sys.stderr.write(f"prlx: {error}\n")
         return error.exit_code

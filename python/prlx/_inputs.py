@@ -6,7 +6,6 @@ A file of inputs is a zip archive: ``launch.json`` (``prlx.inputs/1``) and the b
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +65,8 @@ def keep(path: Path, launch: Launch, limit: int) -> None:
         "bytes": total,
         "kept": total <= limit,
     }
+    import zipfile  # most runs keep no inputs
+
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
         file.writestr("launch.json", json.dumps(head))
         for i, one in enumerate(pieces if total <= limit else ()):
@@ -82,6 +83,8 @@ def read(path: Path) -> Inputs | None:
     """
     if not path.is_file():
         return None
+    import zipfile
+
     try:
         with zipfile.ZipFile(path) as file:
             if file.getinfo("launch.json").file_size > _MOST_HEAD:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import linecache
 import re
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -117,6 +116,8 @@ class Source:
 
     def _table(self, key: str, lines: list[str], first: int) -> dict[int, Assigned]:
         if key not in self._tables:
+            import textwrap  # its patterns take milliseconds, and many runs name no kernel
+
             text = textwrap.dedent("\n".join(line.rstrip("\n") for line in lines[:_MOST_LINES]))
             self._tables[key] = {first - 1 + at: found for at, found in _assignments(text)}
         return self._tables[key]

@@ -5,6 +5,19 @@ from __future__ import annotations
 
 from typing import Any
 
+# By the keyword argument of a value: its class in _option_types, and what that is.
+GROUPS: dict[str, tuple[str, str]] = {
+    "checks": ("Checks", "What the simulator looks for in launches."),
+    "record": ("RecordOptions", "What recordings of kernels hold."),
+    "machine": ("Machine", "How the simulator runs launches."),
+    "clocks": ("ClockOptions", "What relates the clocks of traces, and how."),
+    "rules": ("Rules", "What counts as a difference."),
+    "noise": ("Noise", "What runs that should be equal differ in, and what was accepted."),
+    "only": ("Selection", "Which part of recordings is compared and listed."),
+    "code": ("Sources", "Where the names and lines of sites come from."),
+    "output": ("Output", "What is written, and where to."),
+}
+
 TABLE: dict[str, dict[str, Any]] = {
     "combine": {
         "function": "combine_traces",

@@ -1,9 +1,9 @@
 """Options, each written once: beside the field of the request in Go that takes it.
 
-``make options`` writes ``_option_table`` and ``_option_types``, ``docs/options.md`` and the tables of commands' pages. From the
-table come keyword arguments with their docstrings (``by_name``), flags with their help (``cli._options.of``), settings
-(``_config``) and requests (``_request.of``). Options that belong together have a class that holds them: a function
-names one keyword argument for all of them, and takes each by its own name, too.
+``make options`` writes ``_option_table``, ``_option_types`` and ``_option_keywords``, ``docs/options.md`` and the tables of
+commands' pages. From the table come keyword arguments with their docstrings (``by_name``), flags with their help
+(``cli._options.of``), settings (``_config``) and requests (``_request.of``). Options that belong together have a class that
+holds them: a function names one keyword argument for all of them, and takes each by its own name, too.
 """
 
 from __future__ import annotations
@@ -16,30 +16,7 @@ from functools import cache
 from typing import Any, Literal, TypeVar
 
 from ._errors import in_python
-from ._option_table import TABLE
-from ._option_types import (
-    Checks,
-    ClockOptions,
-    Machine,
-    Noise,
-    Output,
-    RecordOptions,
-    Rules,
-    Selection,
-    Sources,
-)  # fmt: skip
-
-GROUPS: Mapping[str, type] = {
-    "checks": Checks,
-    "record": RecordOptions,
-    "machine": Machine,
-    "clocks": ClockOptions,
-    "rules": Rules,
-    "noise": Noise,
-    "only": Selection,
-    "code": Sources,
-    "output": Output,
-}
+from ._option_table import GROUPS, TABLE
 
 Takes = Literal[
     "switch", "text", "texts", "node", "seconds", "path", "paths", "inputs", "range", "whole", "number", "size", "names",
@@ -176,6 +153,14 @@ def groups(operation: str) -> Mapping[str, Sequence[Option]]:
     return held
 
 
+def held_by(key: str) -> type:
+    """The class of the value that is given as a keyword argument. Most runs need none of them."""
+    from . import _option_types
+
+    found: type = getattr(_option_types, GROUPS[key][0])
+    return found
+
+
 def by_name(operation: str) -> Callable[[F], F]:
     """Decorate a function that takes the options of an operation as ``**options``.
 
@@ -206,7 +191,7 @@ def by_name(operation: str) -> Callable[[F], F]:
 
 def _value(key: str, options: Sequence[Option]) -> inspect.Parameter:
     """The keyword argument of a value that holds options."""
-    kind = GROUPS[key].__name__ + " | None"
+    kind = GROUPS[key][0] + " | None"
     if any(option.name == key for option in options):
         kind = "AnyPath | " + kind
     return inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
@@ -215,10 +200,9 @@ def _value(key: str, options: Sequence[Option]) -> inspect.Parameter:
 def _value_docstring(key: str, options: Sequence[Option]) -> str:
     import textwrap
 
-    kind = GROUPS[key]
-    head = (kind.__doc__ or "").partition("\n")[0]
+    kind, head = GROUPS[key]
     if any(option.name == key for option in options):
-        head = f"A path, or an ``{kind.__name__}``: w{head[1:]}"
+        head = f"A path, or an ``{kind}``: w{head[1:]}"
     text = f"{head} Its fields are keyword arguments of their own, too: "
     text += ", ".join(f"``{option.name}``" for option in options if option.name != key) + "."
     return f"{key}\n" + textwrap.indent(textwrap.fill(text, _WIDTH, break_on_hyphens=False), "    ")
@@ -242,7 +226,7 @@ def _spread(operation: str, given: Mapping[str, Any]) -> dict[str, Any]:
     found = dict(given)
     held = groups(operation)
     for key in [key for key in held if key in given]:
-        kind, function = GROUPS[key], TABLE[operation]["function"]
+        kind, function = held_by(key), TABLE[operation]["function"]
         if not isinstance(given[key], kind):
             if key in of(operation):
                 continue

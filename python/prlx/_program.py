@@ -53,10 +53,15 @@ def environment(folder: Path, base: Mapping[str, str], run: Path | None = None) 
         "TRITON_LIBCUDA_PATH": str(DRIVER),
         "TRITON_PTXAS_PATH": str(assembler),
         "TRITON_PTXAS_BLACKWELL_PATH": str(assembler),
-        "PRLX_CUDA_DEVICE": "\n".join(
-            [sys.executable, "-m", "prlx._device", *(["--run", str(run)] if run is not None else [])]
-        ),
+        "PRLX_CUDA_DEVICE": "\n".join([*_device(), *(["--run", str(run)] if run is not None else [])]),
     }
+
+
+def _device() -> list[str]:
+    """``python -m prlx._device`` without what a program pays for and a device does not need: a site, the user's environment."""
+    package = str(Path(__file__).parents[1])
+    begin = f"import os, sys; sys.path.insert(0, {package!r}); from prlx._device import main; os._exit(main())"
+    return [sys.executable, "-I", "-S", "-c", begin]
 
 
 def before(folder: Path, path: str | None) -> str:

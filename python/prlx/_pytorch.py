@@ -15,7 +15,7 @@ from ._simulator import Recording
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._option_types import PytorchKeywords
+    from ._option_keywords import PytorchKeywords
     from ._progress import Progress
     from ._stops import Stop
 

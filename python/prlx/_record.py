@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._gpu_device import Gpu
-    from ._option_types import RecordKeywords, SessionKeywords, SimulateKeywords
+    from ._option_keywords import RecordKeywords, SessionKeywords, SimulateKeywords
     from ._progress import Progress
     from ._request import Path as AnyPath
     from ._stops import Stop

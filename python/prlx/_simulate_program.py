@@ -17,12 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from ._errors import UsageError
 from ._launching import Options
 from ._program import run_program
-from ._record import extras
 from ._result import Card
 from ._simulated import COUNTS, PASSED_OVER, Run, save_page
 from ._simulation import Finding, Simulation, percent, share
-from ._simulator import row_of
-from ._target import Mode, Target, asked_again, recorded_again
 from ._units import format_count, plural
 from ._verdict import Judged
 
@@ -30,6 +27,7 @@ if TYPE_CHECKING:
     import pandas
 
     from ._table import Table
+    from ._target import Mode, Target
 
 CHECKS = (
     "seed",
@@ -296,6 +294,8 @@ def simulate_program(
     if rest == "repeat" and output is not None:
         raise UsageError('rest="repeat" records nothing of launches that it repeats', hint="leave one of both out")
     if output is not None:
+        from ._target import recorded_again
+
         seed = recorded_again(os.environ).get("seed", seed)
     options = Options(
         seed=seed, nan=nan, races=races, global_races=global_races, warp_races=warp_races, convergence=convergence,
@@ -304,6 +304,9 @@ def simulate_program(
     ).checked()  # fmt: skip
     target = None
     if output is not None:
+        from ._record import extras
+        from ._target import Target, asked_again
+
         held = extras(
             stores=stores, atomics=atomics, loads=loads, barriers=barriers, events_per_warp=events_per_warp, outputs=outputs,
             sources=sources,
@@ -426,6 +429,8 @@ def _add(seen: Run, row: Mapping[str, Any], target: Target | None, leaks: bool, 
         simulation = Simulation({**document, "findings": [_after(found, over) for found in document["findings"]]})
         seen.add(simulation, repeated=row["outcome"] == "repeated")
         if target is not None and document["recording"] is not None:
+            from ._simulator import row_of
+
             made = row_of(simulation)
             target.launches.append({"launch": row["launch"], **made, "file": Path(made["file"]).name})
 
@@ -440,15 +445,32 @@ def _after(found: Mapping[str, Any], over: int) -> Mapping[str, Any]:
 
 def _line(found: Mapping[str, Any]) -> dict[str, Any]:
     """Where a program did something: file and line, where it has them and binutils are there; else its function."""
-    tool = shutil.which("addr2line")
-    for place in found["places"] if tool is not None else ():
-        words = [tool, "-e", place["object"], hex(place["offset"])]
-        said = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
-        file, _, line = said.split(" (discriminator")[0].rpartition(":")
-        if line.isdigit() and line != "0" and Path(file).name not in _HEADERS:
-            return {"file": file, "line": int(line)}
-    names = [place["function"] or Path(place["object"]).name for place in found["places"][-1:]]
+    places = [place for place in found["places"] if place["object"] == found["places"][0]["object"]]
+    for file, line in _frames(places):
+        if line and Path(file).name not in _HEADERS:
+            return {"file": file, "line": line}
+    names = [place["function"] or Path(place["object"]).name for place in places[-1:]]
     return {"message": f"{found['message']} (in {names[0]})"} if names else {}
+
+
+def _frames(places: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
+    """File and line, 0 where there is none, of each function that was entered, the innermost first.
+
+    Not of what a compiler makes of ``<<<>>>``: a stub, and with nvcc a function of the kernel's name, which the stub's holds.
+    """
+    tool = shutil.which("addr2line")
+    frames: list[tuple[str, str, int]] = []
+    for place in places if tool is not None else ():
+        words = [tool, "-f", "-i", "-e", place["object"], hex(place["offset"])]
+        said = subprocess.run(words, capture_output=True, text=True, check=False).stdout.splitlines()
+        for function, at in zip(said[::2], said[1::2], strict=False):
+            file, _, line = at.split(" (discriminator")[0].rpartition(":")
+            frames.append((function, file, int(line) if line.isdigit() else 0))
+    stubs = [at for at, (function, _, _) in enumerate(frames) if "__device_stub_" in function]
+    stub = frames[stubs[-1]][0] if stubs else ""
+    for function, file, line in frames[stubs[-1] + 1 if stubs else 0 :]:
+        if function not in stub:
+            yield file, line
 
 
 _HEADERS = frozenset({"cuda_runtime.h"})  # of which functions are called that have no others behind them

@@ -162,7 +162,8 @@ def _findings(document: Mapping[str, Any], look: Look) -> Iterator[str]:
         finding = Finding.of(rows[0])
         yield ""
         place = f"{_relative(finding.file)}:{finding.line}" if finding.line else finding.place
-        yield f"{look.style(finding.check, 'red', 'bold')} at {look.style(clean(place), 'bold')} in {clean(finding.kernel)}"
+        where = f"at {look.style(clean(place), 'bold')} " if place else ""
+        yield f"{look.style(finding.check, 'red', 'bold')} {where}in {clean(finding.kernel)}"
         if text := _source(finding.file, finding.line):
             yield f"    {finding.line:>5} | {clean(text)}"
         yield f"  {clean(finding.message)}"

@@ -17,7 +17,7 @@ from ._verdict import Judged
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._option_types import SolveKeywords
+    from ._option_keywords import SolveKeywords
     from ._progress import Progress
     from ._request import Path as AnyPath
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
+from . import _collector
+
 
 def main() -> int:
     """The program ``prlx``."""
@@ -38,6 +40,7 @@ def _guarded(program: str, name: str) -> int:
 
 
 def _run(name: str) -> int:
+    _collector.rarely()
     if name == "main":
         from .cli import main as run
     elif name == "diff_main":

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from ._option_types import StragglersKeywords
+    from ._option_keywords import StragglersKeywords
     from ._progress import Progress
     from ._request import Path as AnyPath
 

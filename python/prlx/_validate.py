@@ -19,7 +19,7 @@ from ._verdict import Judged
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._option_types import ValidateKeywords
+    from ._option_keywords import ValidateKeywords
     from ._progress import Progress
 
 

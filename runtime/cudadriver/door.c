@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -45,9 +46,16 @@ API int prlx_cuda_attach(call_fn c, fetch_fn f) {
   return 0;
 }
 
+enum { often = 100 }; /* looks for a reply before the process sleeps */
+
 static int all(int out, void *at, size_t n) {
+  int looks = out ? 0 : often; /* a processor that idles takes tens of microseconds to wake, longer than most requests take */
   for (char *p = at; n > 0;) {
-    ssize_t done = out ? send(pipe_fd, p, n, MSG_NOSIGNAL) : recv(pipe_fd, p, n, 0);
+    ssize_t done = out ? send(pipe_fd, p, n, MSG_NOSIGNAL) : recv(pipe_fd, p, n, looks > 0 ? MSG_DONTWAIT : 0);
+    if (done < 0 && errno == EAGAIN && looks-- > 0) {
+      sched_yield();
+      continue;
+    }
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) return 0;
     p += done, n -= (size_t)done;

@@ -47,7 +47,7 @@ CUresult refused(char *reply, CUresult code);
 
 /* ---- memory.c ---- */
 
-struct place { void *at[3]; }; /* addresses in the program, the innermost first */
+struct place { void *at[6]; }; /* addresses in the program, the innermost first */
 extern const uint64_t region_base;
 extern const size_t region_bytes;
 enum { ORDINARY, PINNED, MANAGED };
@@ -66,6 +66,8 @@ CUresult cuMemAllocAsync(CUdeviceptr *at, size_t bytes, CUstream stream);
 struct place caller(void);
 /* Notes a finding; where NULL: where the program called. */
 void prlx_cuda_note(const char *check, const char *call, const char *message, const struct place *where);
+/* A kernel's name as people write it. */
+const char *prlx_cuda_called(CUfunction f);
 /* An allocation is no leak where the program leaves it. */
 void prlx_cuda_keep(CUdeviceptr at);
 

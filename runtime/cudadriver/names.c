@@ -45,6 +45,11 @@ const char *called_of(struct function *f) {
   return f->called;
 }
 
+API const char *prlx_cuda_called(CUfunction f) {
+  HOLD;
+  return called_of(f);
+}
+
 API CUresult cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags, int *status) {
   (void)version, (void)flags;
   HOLD;

@@ -18,7 +18,7 @@ struct place caller(void) {
   void *at[32];
   Dl_info info;
   int n = backtrace(at, 32), found = 0;
-  for (int i = 1; i < n && found < 3; i++) {
+  for (int i = 1; i < n && found < 6; i++) {
     if (!dladdr(at[i], &info) || !info.dli_fname) continue;
     const char *name = strrchr(info.dli_fname, '/');
     name = name ? name + 1 : info.dli_fname;
@@ -43,7 +43,7 @@ API void prlx_cuda_note(const char *check, const char *call, const char *message
   say(&t, ", \"message\": ");
   say_quoted(&t, message, strlen(message));
   say(&t, ", \"places\": [");
-  for (int i = 0; i < 3 && here.at[i] && dladdr(here.at[i], &info) && info.dli_fname; i++) {
+  for (int i = 0; i < 6 && here.at[i] && dladdr(here.at[i], &info) && info.dli_fname; i++) {
     char *whole = realpath(info.dli_fname, NULL); /* a program's name may be relative to where it runs */
     const char *object = whole ? whole : info.dli_fname;
     say(&t, "%s{\"offset\": %llu, \"function\": ", i ? ", " : "", (unsigned long long)((char *)here.at[i] - (char *)info.dli_fbase));

@@ -25,8 +25,9 @@ void tell(const char *what, int code);
 
 /* Notes a finding: what the driver has just refused in a call of the program. */
 void wrong(const char *check, const char *call);
-struct place { void *at[3]; };
+struct place { void *at[6]; };
 void prlx_cuda_note(const char *check, const char *call, const char *message, const struct place *where); /* of the driver */
+const char *prlx_cuda_called(CUfunction f);                                                     /* likewise: its name as people write it */
 void prlx_cuda_keep(CUdeviceptr at);                                                            /* likewise */
 /* The program has begun a copy that it has to wait for before it uses the target. */
 void not_waited(const struct cudaMemcpy3DParms *p);

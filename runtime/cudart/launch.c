@@ -1,6 +1,8 @@
 /* Launches, in the forms in which compilers write them, and what a program asks of a kernel. */
 #include "work.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,18 +22,35 @@ API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shar
   return cudaSuccess;
 }
 
+/* A launch that no GPU begins. Programs that look at no error go on without it, so it is a finding. */
+static cudaError_t never(cudaError_t code, CUfunction f, const char *format, ...) {
+  char why[200], message[240];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(why, sizeof why, format, list);
+  va_end(list);
+  snprintf(message, sizeof message, "the launch did not begin: %s", why);
+  prlx_cuda_note("invalid-launch", prlx_cuda_called(f), message, NULL);
+  return code;
+}
+
 /* Whether a GPU would begin such a launch at all. */
 static cudaError_t possible(const cudaLaunchConfig_t *c, CUfunction f) {
-  dim3 g = c->gridDim, b = c->blockDim;
+  unsigned size[6] = {c->gridDim.x, c->gridDim.y, c->gridDim.z, c->blockDim.x, c->blockDim.y, c->blockDim.z};
+  static const int limits[6] = {5, 6, 7, 2, 3, 4};
+  uint64_t threads = (uint64_t)size[3] * size[4] * size[5];
   int most = 0, dynamic = 0, fixed = 0;
   cuFuncGetAttribute(&most, 0, f), cuFuncGetAttribute(&dynamic, 8, f), cuFuncGetAttribute(&fixed, 1, f);
-  if (g.x == 0 || g.y == 0 || g.z == 0 || b.x == 0 || b.y == 0 || b.z == 0) return cudaErrorInvalidConfiguration;
-  if (g.x > (unsigned)attribute(5) || g.y > (unsigned)attribute(6) || g.z > (unsigned)attribute(7)) return cudaErrorInvalidConfiguration;
-  if (b.x > (unsigned)attribute(2) || b.y > (unsigned)attribute(3) || b.z > (unsigned)attribute(4)) return cudaErrorInvalidConfiguration;
-  if ((uint64_t)b.x * b.y * b.z > (uint64_t)attribute(1)) return cudaErrorInvalidConfiguration;
-  if ((uint64_t)b.x * b.y * b.z > (uint64_t)most) return 701; /* __launch_bounds__: too many resources */
-  size_t usual = (size_t)attribute(8) - (size_t)fixed, asked = (size_t)dynamic;
-  return c->dynamicSmemBytes > (usual > asked ? usual : asked) ? cudaErrorInvalidValue : cudaSuccess;
+  for (int i = 0; i < 6; i++) {
+    const char *of = i < 3 ? "grid" : "block";
+    if (size[i] == 0) return never(cudaErrorInvalidConfiguration, f, "the %s is 0 in %c", of, "xyz"[i % 3]);
+    if (size[i] > (unsigned)attribute(limits[i])) return never(cudaErrorInvalidConfiguration, f, "the %s is %u in %c, of at most %d", of, size[i], "xyz"[i % 3], attribute(limits[i]));
+  }
+  if (threads > (uint64_t)attribute(1)) return never(cudaErrorInvalidConfiguration, f, "a block of %llu threads, of at most %d", (unsigned long long)threads, attribute(1));
+  if (threads > (uint64_t)most) return never(701 /* too many resources */, f, "a block of %llu threads, of at most %d by its __launch_bounds__", (unsigned long long)threads, most);
+  size_t usual = (size_t)attribute(8) - (size_t)fixed, room = usual > (size_t)dynamic ? usual : (size_t)dynamic;
+  if (c->dynamicSmemBytes > room) return never(cudaErrorInvalidValue, f, "%zu bytes of dynamic shared memory, of at most %zu (cudaFuncSetAttribute)", c->dynamicSmemBytes, room);
+  return cudaSuccess;
 }
 
 cudaError_t launch_now(const cudaLaunchConfig_t *c, const void *function, void **values) {
@@ -71,7 +90,8 @@ API cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim
   if (code) return code;
   if (cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, f, (int)(block.x * block.y * block.z), shared, 0) == 0 &&
       (uint64_t)grid.x * grid.y * grid.z > (uint64_t)blocks * (uint64_t)attribute(16))
-    return done(cudaErrorCooperativeLaunchTooLarge);
+    return done(never(cudaErrorCooperativeLaunchTooLarge, f, "a cooperative grid of %llu blocks, of which the GPU holds %llu at once",
+                      (unsigned long long)grid.x * grid.y * grid.z, (unsigned long long)blocks * (unsigned long long)attribute(16)));
   return cudaLaunchKernel(function, grid, block, values, shared, stream);
 }
 PER_THREAD(cudaLaunchKernel, _ptsz);

@@ -13,7 +13,17 @@ ROOT = Path(prlx.__file__).parent
 # From the ground up. A module imports modules of lower floors only, lazily or not; modules on one floor do not import each
 # other. Imports for type checkers alone go anywhere: they do not run.
 FLOORS = (
-    ("_version", "_errors", "_units", "_lines", "_former", "_option_table", "_option_types"),
+    (
+        "_version",
+        "_collector",
+        "_errors",
+        "_units",
+        "_lines",
+        "_former",
+        "_option_table",
+        "_option_types",
+        "_option_keywords",
+    ),
     ("_extension", "_progress", "_result", "_options"),
     ("_arrow", "_losses", "_origin", "_verdict"),
     ("_table",),
@@ -34,7 +44,7 @@ FLOORS = (
     ("_peers",),
     # tapes of training steps
     ("hooks.tensors", "hooks.collectives"),
-    ("hooks.operators",),
+    ("hooks.operators", "hooks.twins_made"),
     ("_steps",),
     ("_replay",),
     ("_training",),
@@ -60,6 +70,7 @@ FLOORS = (
         "hooks.inductor_settings",
         "hooks.launch",
         "hooks.numba",
+        "hooks.twins",
         "hooks.registers",
         "hooks.target",
         "hooks.texts",

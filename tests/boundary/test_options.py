@@ -10,7 +10,7 @@ import typing
 import pytest
 
 import prlx
-from prlx import _config, _core, _option_types, _options, _request
+from prlx import _config, _core, _option_keywords, _options, _request
 from prlx._option_table import TABLE
 from prlx.cli import _table
 
@@ -46,7 +46,7 @@ def test_the_function_names_it_with_type_default_and_sentence(operation, option)
     signature = inspect.signature(function).parameters
     assert option.name in function.accepts
     if option.group in _options.groups(operation):
-        held = next(one for one in dataclasses.fields(_options.GROUPS[option.group]) if one.name == option.field)
+        held = next(one for one in dataclasses.fields(_options.held_by(option.group)) if one.name == option.field)
         assert held.default == option.keyword_default
         assert signature[option.group].default is None
         return
@@ -62,7 +62,7 @@ def test_the_function_names_it_with_type_default_and_sentence(operation, option)
 @pytest.mark.parametrize("operation", TABLE)
 def test_editors_and_type_checkers_see_the_same_names(operation):
     name = "".join(word.title() for word in operation.split("_")) + "Keywords"
-    names = list(typing.cast(type, getattr(_option_types, name)).__annotations__)
+    names = list(typing.cast(type, getattr(_option_keywords, name)).__annotations__)
     held = [key for key in _options.groups(operation) if key not in _options.of(operation)]
     assert sorted(names) == sorted([*held, *_options.of(operation)])
 
@@ -107,7 +107,7 @@ def test_a_function_keeps_what_is_its_own():
 @pytest.mark.parametrize(("operation", "key"), HELD)
 def test_a_value_asks_what_its_fields_ask_by_name(operation, key):
     options = {one.field: one for one in _options.groups(operation)[key]}
-    kind = _options.GROUPS[key]
+    kind = _options.held_by(key)
     given = dict.fromkeys(options, "3")
     by_name = _options.filled(operation, {options[field].name: value for field, value in given.items()})
     assert _options.filled(operation, {key: kind(**given)}) == by_name

@@ -123,7 +123,13 @@ def test_graphs_do_what_was_captured_or_described(compiler, program, tmp_path):
         "after the grid's barrier 1 and 1; too many blocks: too many blocks in cooperative launch",
     ]
     document = json.loads(done.stdout)
-    assert document["findings"] == []
+    assert [
+        (one["check"], one["kernel"], one["message"].partition(": ")[2].partition(" (")[0])
+        for one in document["findings"]
+    ] == [
+        ("invalid-launch", "shares", "a block of 257 threads, of at most 256 by its __launch_bounds__"),
+        ("invalid-launch", "together", "a cooperative grid of 100000 blocks, of which the GPU holds 216 at once"),
+    ]
     assert {one["kernel"]: one["launches"] for one in document["kernels"]} == {"add": 9, "shares": 1, "together": 1}
 
 
@@ -157,6 +163,12 @@ MISUSES = {
     "stack": ("bad-free", "no allocation begins there"),
     "pinned": ("bad-free", "is freed by cudaFreeHost"),
     "array": ("bad-free", "it was freed before"),
+    "threads": ("invalid-launch", "the block is 2048 in x, of at most 1024"),
+    "cube": ("invalid-launch", "a block of 2048 threads, of at most 1024"),
+    "blocks": ("invalid-launch", "the grid is 70000 in y, of at most 65535"),
+    "nothing": ("invalid-launch", "the grid is 0 in x"),
+    "bounds": ("invalid-launch", "a block of 128 threads, of at most 64 by its __launch_bounds__"),
+    "shared": ("invalid-launch", "100000 bytes of dynamic shared memory, of at most 49152"),
     "unwaited": ("unwaited-copy", "that it has not waited for"),
     "leak": ("leak", "(100 bytes) was not freed when the program ended"),
 }

@@ -11,8 +11,7 @@ import pytest
 from tests.driver.test_program import HERE, SAMPLE, TRITON, simulate
 
 import prlx
-
-VERSIONS = ["3.9.0", "3.6.0", "3.5.1"]
+from simulator.conftest import VERSIONS, require
 
 
 def whole(mode):
@@ -21,8 +20,7 @@ def whole(mode):
 
 
 def paths(version):
-    if not (TRITON / version / "triton").is_dir():
-        pytest.skip(f"no Triton {version}")
+    require(version)
     more = [] if version == "3.9.0" else [str(HERE / "torch_stand_in")]
     return {"PYTHONPATH": os.pathsep.join([str(TRITON / version), *more]), "TRITON_DEFAULT_FP_FUSION": "1"}
 

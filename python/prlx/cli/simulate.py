@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from .. import _options
+from .. import _collector, _options
 from .._errors import FileAccessError, FindingError, FindingWarning, PrlxError, UsageError
 from .._verdict import conclusion_of
 from . import _options as options
@@ -43,8 +43,6 @@ _OWN = Path(__file__).parents[1]
 
 def run(values: argparse.Namespace, ui: UI) -> int:
     """Run the script, then say what its kernels did; exit code 1 when a check found something."""
-    from .._record import enable
-
     if values.selftest:
         return _selftest(values, ui)
     program = _program(values.script)
@@ -53,6 +51,8 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     for flag in ("launches", "rest", "leaks", "uninitialised"):
         if getattr(values, flag) not in (None, False):
             raise UsageError(f"--{flag} is about programs", hint=f"prlx simulate --{flag} ... -- PROGRAM runs one")
+    from .._record import enable
+
     return run_script(values, ui, enable)
 
 
@@ -273,6 +273,7 @@ def _execute(script: Path, words: list[str], ui: UI, advice: Advice) -> int:
     sys.argv, sys.path[0:0] = [str(script), *words], [str(script.parent.resolve())]
     try:
         with contextlib.redirect_stdout(sys.stderr) if ui.json else contextlib.nullcontext():
+            _collector.as_usual()
             runpy.run_path(str(script), run_name="__main__")
         return 0
     except SystemExit as end:

@@ -1,7 +1,8 @@
-"""Runs when Python starts below ``prlx run`` or on the simulator's driver, waits for one module or two, and is gone then.
+"""Runs when Python starts below ``prlx run`` or on the simulator's driver, waits for a few modules, and is gone then.
 
-As soon as Triton is imported launches are recorded (``prlx run``); the linker of numba-cuda makes PTX (the simulator's driver).
-It must import next to nothing: most processes never import either. A ``sitecustomize`` of somebody else still runs.
+As soon as Triton is imported launches are recorded (``prlx run``). On the simulator's driver the linker of numba-cuda makes
+PTX, and torch's own operators run on the CPU. It must import next to nothing: most processes never import any of them. A
+``sitecustomize`` of somebody else still runs.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pat
 
 
 class _Loader(Loader):
-    """Loads a module as ever, then does what was waiting for it."""
+    """Loads a module as ever, between what waits for its begin and what waits for its end."""
 
-    def __init__(self, loader: Any, then: Callable[[], None]) -> None:
+    def __init__(self, loader: Any, first: Callable[[], None] | None, then: Callable[[], None]) -> None:
         self._loader = loader
+        self._first = first
         self._then = then
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
@@ -39,6 +41,8 @@ class _Loader(Loader):
         _waiting.pop(module.__name__, None)
         if not _waiting:
             sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
+        if self._first is not None:
+            self._first()
         self._loader.exec_module(module)
         self._then()
 
@@ -53,8 +57,8 @@ class _Finder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The spec of a module that is waited for, with a loader that says when it is loaded; nothing of any other module."""
-        then = _waiting.get(fullname)
-        if then is None or fullname in _asked:
+        waits = _waiting.get(fullname)
+        if waits is None or fullname in _asked:
             return None
         _asked.add(fullname)  # the others are asked; who only asks whether a module is there imports nothing
         try:
@@ -65,11 +69,11 @@ class _Finder(MetaPathFinder):
         finally:
             _asked.discard(fullname)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, then)
+            spec.loader = _Loader(spec.loader, *waits)
         return spec
 
 
-_waiting: dict[str, Callable[[], None]] = {}
+_waiting: dict[str, tuple[Callable[[], None] | None, Callable[[], None]]] = {}  # what is done before, and behind
 _asked: set[str] = set()
 
 
@@ -110,6 +114,30 @@ def _link() -> None:
     _with_prlx("prlx: numba-cuda makes machine code, which the simulator does not run", install)
 
 
+def _runtime() -> None:
+    """Load the runtime of CUDA that the simulator has. torch's libraries find one beside them first, unless one is loaded."""
+    import ctypes
+
+    for name in ("libcudart.so.12", "libcudart.so.13"):
+        try:
+            ctypes.CDLL(os.path.join(os.path.dirname(_HERE), "cuda", name))  # noqa: PTH118, PTH120
+        except OSError as error:
+            sys.stderr.write(f"prlx: {error}\n")
+
+
+def _twins() -> None:
+    """Let torch's own operators on a CUDA device run on the CPU."""
+
+    def install() -> None:
+        from prlx.hooks import twins
+
+        twins.install()
+
+    _with_prlx(
+        "prlx: torch's own operators on a CUDA device are machine code, which the simulator does not run", install
+    )
+
+
 def _chain() -> None:
     """Import the ``sitecustomize`` that ours hides, if there is one."""
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]  # noqa: PTH100
@@ -125,9 +153,10 @@ def _chain() -> None:
 
 
 if os.environ.get("PRLX_RUN"):
-    _waiting["triton"] = _record
+    _waiting["triton"] = None, _record
 if os.environ.get("PRLX_CUDA_DEVICE"):
-    _waiting["numba.cuda.cudadrv.driver"] = _link
+    _waiting["numba.cuda.cudadrv.driver"] = None, _link
+    _waiting["torch"] = _runtime, _twins
 if _waiting:
     sys.meta_path.insert(0, _Finder())
 _chain()

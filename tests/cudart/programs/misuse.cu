@@ -4,6 +4,7 @@
 #include <cstring>
 
 __global__ void fill(int *p, int v) { p[threadIdx.x] = v; }
+__global__ void __launch_bounds__(64) bounded(int *p) { p[threadIdx.x] = 1; }
 
 int main(int, char **argv) {
   int *device, *pinned, *other, sum = 0, stack[4];
@@ -27,6 +28,12 @@ int main(int, char **argv) {
     cudaFreeArray(array);
     cudaFreeArray(array); // misuse: array
   }
+  if (!strcmp(argv[1], "threads")) fill<<<1, 2048>>>(device, 7);                 // misuse: threads
+  if (!strcmp(argv[1], "cube")) fill<<<1, dim3(32, 32, 2)>>>(device, 7);         // misuse: cube
+  if (!strcmp(argv[1], "blocks")) fill<<<dim3(1, 70000), 32>>>(device, 7);       // misuse: blocks
+  if (!strcmp(argv[1], "nothing")) fill<<<0, 32>>>(device, 7);                   // misuse: nothing
+  if (!strcmp(argv[1], "bounds")) bounded<<<1, 128>>>(device);                   // misuse: bounds
+  if (!strcmp(argv[1], "shared")) fill<<<1, 32, 100000>>>(device, 7);            // misuse: shared
   if (!strcmp(argv[1], "unwaited")) {
     cudaMemcpyAsync(pinned, device, 4096 * sizeof(int), cudaMemcpyDeviceToHost, stream);
     for (int i = 0; i < 64; i++)

@@ -1,0 +1,90 @@
+"""A build of torch for CUDA as it is, over the driver and the runtime of the simulator: programs that say ``device="cuda"``."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.driver.test_program import HERE, TRITON, simulate
+
+TORCH = TRITON.parent / "torch"
+REFUSED = {  # by torch on a real device as well, but for the first
+    "sparse.mm.reduce",
+    "torch.ops.aten._scaled_dot_product_flash_attention_for_cpu",
+    "tensor_split",
+    "histogram",
+    "histogramdd",
+}
+
+
+def environment():
+    if not (TORCH / "torch").is_dir():
+        if os.environ.get("CI") == "true":
+            pytest.fail("no torch: make build/torch/.ready installs it")
+        pytest.skip("no torch (make build/torch/.ready)")
+    path = os.pathsep.join(map(str, (TORCH, TRITON / "3.9.0")))
+    return {"PYTHONPATH": path, "LD_LIBRARY_PATH": str(TORCH / "stubs"), "TRITON_DEFAULT_FP_FUSION": "1"}
+
+
+def on_the_cpu(*words):
+    done = subprocess.run(
+        [sys.executable, *map(str, words)],
+        env={**os.environ, **environment()},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("compiled", [[], ["compile"]], ids=["eager", "compiled"])
+def test_a_script_for_a_gpu_trains_as_on_the_cpu(compiled, tmp_path):
+    if compiled and not (TRITON / "3.9.0" / "triton").is_dir():
+        pytest.skip("no Triton 3.9.0")
+    script = HERE / "torch_training.py"
+    done = simulate(
+        "--json", "--", sys.executable, "-W", "ignore", script, *compiled, cwd=tmp_path, check=False, **environment()
+    )
+    report = json.loads(done.stdout)
+    assert (report["exit_status"], report["findings"]) == (0, []), done.stderr[-2000:]
+    assert done.returncode == (0 if compiled else 5)  # without a kernel nothing was checked
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith('{"fp32"')]
+    seen, want = json.loads(line), on_the_cpu("-W", "ignore", script, "cpu")
+    assert seen["fp32"] == pytest.approx(want["fp32"], rel=1e-4)
+    assert seen["bf16"] == pytest.approx(want["bf16"], rel=2e-2)
+    assert seen["recurrent"] == pytest.approx(want["recurrent"], rel=1e-4, abs=1e-3)
+    assert seen["saved"] is True
+    own = seen["own"]
+    assert own["random"] == [True, True, True]
+    assert (own["thread"], own["grown"], own["strided"]) == ([[3.0, 3.0, 3.0]], [3.0, 3.0, 3.0], 32.0)
+    assert (own["half"][0], own["half"][2]) == ("torch.float16", "torch.float32")
+    assert own["half"][1] < 1e-3
+    assert own["refused"].startswith("aten::_flash_attention_forward is machine code of torch and has no twin")
+    assert own["shown"] == "tensor([2., 2., 2.], device='cuda:0')"
+    assert "operators of torch that the simulator's device refused: aten::_flash_attention_forward" in done.stderr
+    assert bool(report["kernels"]) == bool(compiled)
+    if compiled:
+        assert seen["compiled"]
+        assert all(seen["compiled"])
+
+
+def test_operators_of_torchs_own_list_are_right_or_refused(tmp_path):
+    done = simulate(
+        "--json",
+        "--",
+        sys.executable,
+        "-W",
+        "ignore",
+        HERE / "torch_operators.py",
+        cwd=tmp_path,
+        check=False,
+        **environment(),
+    )
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith('{"right"')]
+    seen = json.loads(line)
+    assert seen["wrong"] == {}
+    assert set(seen["refused"]) == REFUSED
+    assert len(seen["right"]) >= 640
