@@ -53,7 +53,9 @@ def cases(quick: bool) -> dict[str, tuple[Any, tuple[int, ...], list[Any], dict[
             [ones[: n // 8], random.integers(0, n // 8, n // 8), np.zeros(n // 8, np.float32)], {"BLOCK": 256},
         ),
         "transpose": (transpose, (rows // 32, 32), [x, np.zeros((1024, rows), np.float32), rows, 1024], {"BLOCK": 32}),
-        "100,000 blocks": (add, (many,), [*np.ones((2, many * 128), np.float32), np.zeros(many * 128, np.float32), many * 128], {"BLOCK": 128}),
+        "100,000 blocks": (
+            add, (many,), [*np.ones((2, many * 128), np.float32), np.zeros(many * 128, np.float32), many * 128], {"BLOCK": 128},
+        ),
     }  # fmt: skip
 
 
@@ -78,7 +80,8 @@ def child(name: str, search: bool, quick: bool) -> None:
     spent = time.process_time() - spent
     held = resident("VmHWM") - before
     print(json.dumps({
-        "cpu_s": spent, "held": held, "bytes": sum(array.nbytes for array in arrays), "findings": [str(f) for f in done.findings],
+        "cpu_s": spent, "held": held, "bytes": sum(array.nbytes for array in arrays),
+        "findings": [str(finding) for finding in done.findings],
     }))  # fmt: skip
 
 
