@@ -5,9 +5,6 @@ package memory
 // let warps of a block know of each other. Across blocks it needs a pair of accesses to one address: one that releases, or a relaxed one
 // behind a fence, and one that acquires, or a relaxed one before a fence. Both must name a scope that holds the other's warp.
 
-// clocks are those of warps, by block and warp.
-type clocks map[uint64]uint32
-
 // published is what was released at one address.
 type published struct {
 	wide    *known            // to all blocks
