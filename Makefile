@@ -107,13 +107,20 @@ TORCH_BEFORE := 2.14.1
 build/torch/.ready: $(VENV)/.ready tests/simulator/stub_cuda.py
 	$(call install_torch,build/torch,$(TORCH))
 
+# Trainers that have callbacks, without torch.
+build/trainers/.ready: $(VENV)/.ready
+	@rm -rf build/trainers
+	$(PY) -m pip install --quiet --target build/trainers huggingface-hub==2.4.0 tokenizers==0.23.3 safetensors==0.8.0 regex pyyaml psutil tqdm packaging lightning-utilities==0.15.3
+	$(PY) -m pip install --quiet --no-deps --target build/trainers transformers==5.24.0 accelerate==1.15.0 pytorch-lightning==2.6.6 torchmetrics==1.9.0
+	touch build/trainers/.ready
+
 build/torch-%/.ready: $(VENV)/.ready tests/simulator/stub_cuda.py
 	$(call install_torch,build/torch-$*,$*)
 
 # A folder, and the version that is installed into it.
 define install_torch
 	@rm -rf $(1)
-	$(PY) -m pip install --quiet --no-deps --target $(1) torch==$(2) typing-extensions sympy mpmath networkx jinja2 markupsafe fsspec filelock expecttest
+	$(PY) -m pip install --quiet --no-deps --target $(1) torch==$(2) typing-extensions sympy mpmath networkx jinja2 markupsafe fsspec filelock expecttest tabulate
 	$(PY) tests/simulator/stub_cuda.py $(1)
 	printf '#!/bin/sh\nexport PYTHONPATH="%s:$$PYTHONPATH" LD_LIBRARY_PATH="%s"\nexec "%s" "$$@"\n' \
 		$(abspath $(1)) $(abspath $(1)/stubs) $(abspath $(PY)) > $(1)/python

@@ -24,6 +24,7 @@ var boxes = []box{
 	{"core/file", ground},
 	{"core/format", ground},
 	{"core/lazyregexp", ground},
+	{"core/processor", ground},
 	{"core/verdict", ground},
 	{"core/job", ground},
 	{"runtime/device", ground},

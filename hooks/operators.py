@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from . import collectives
+from .frames import Frames
 from .tensors import INPUT, MUTATED, OUTPUT, UNINITIALIZED, Record, Tensors, storage
 
 FORWARD, BACKWARD, OPTIMIZER = range(3)
@@ -105,8 +106,13 @@ class Listener:
         self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._parameters: dict[int, str] = {}
         self._owners: dict[int, str] = {}
+        self._unowned: Any = None  # the optimizer that steps, until its first own operator
+        self._differentiable = False  # gradients go through what it computes
         self._owner = ""
-        self._nodes: dict[int, tuple[str, str]] = {}  # sequence number of an autograd node -> whose forward made it
+        self._nodes: dict[
+            int, tuple[str, str, str]
+        ] = {}  # sequence number of an autograd node -> whose forward made it, where
+        self._frames = Frames(self._torch)
         self._tensors = Tensors(self._torch)
         self._plans: dict[Any, _Plan] = {}
         self._closing = contextlib.ExitStack()
@@ -195,6 +201,7 @@ class Listener:
         self._over = False
         self._stepped.clear()
         self._nodes.clear()
+        self._tensors.forget()
         self.number += 1
         self._taking = self._wanted(self.number)
         self._switch(self._taking)
@@ -218,7 +225,7 @@ class Listener:
     # modules and optimizers
 
     def _enter(self, module: Any, args: Any) -> None:  # noqa: ARG002
-        if self._over and not self._by_hand and not self._optimizing:
+        if self._over and not self._by_hand and not self._updates():
             self._begin()
             if not self._taking:
                 return
@@ -241,21 +248,31 @@ class Listener:
                 self._parameters.setdefault(id(parameter), f"{below}.{own}" if below else own)
         return self._names.setdefault(module, root)
 
-    def _leave(self, module: Any, args: Any, output: Any) -> None:
+    def _leave(self, module: Any, args: Any, output: Any) -> None:  # noqa: ARG002
         if not self._stack:  # the module was entered before we listened
             return
         name, cls = self._stack.pop()
         if self._modules and self._taking:
-            with self._lock, self._torch.no_grad():
-                self._guarded(self._take_module, module, name, cls, args, output)
+            with self._lock:
+                self._guarded(self._take_module, name, cls, args, output)
 
-    def _before_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG002
+    def _before_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._over and not self._by_hand and id(optimizer) in self._stepped:
             self._begin()
         self._optimizing += 1
         self._stepped.add(id(optimizer))
-        if not self._taking:
-            return
+        self._unowned = optimizer
+        self._differentiable = bool(optimizer.defaults.get("differentiable"))
+        if self._taking and self._modules and not _closure(args, kwargs):
+            self._guarded(self._take_parameters, optimizer, "gradient", INPUT)
+
+    def _updates(self) -> bool:
+        """Whether an optimizer computes something of its own: what it calls to get the loss again has gradients."""
+        return self._optimizing > 0 and (self._differentiable or not self._torch.is_grad_enabled())
+
+    def _own(self, optimizer: Any) -> None:
+        """Learn which parameter the tensors of an optimizer belong to, now that it has gradients."""
+        self._unowned = None
         self._owners, self._owner = {}, ""
         for name, parameter in self._trained(optimizer):
             self._owners[id(parameter)] = name
@@ -263,14 +280,14 @@ class Listener:
             self._owners |= {id(each): name for each in state.values() if isinstance(each, self._torch.Tensor)}
             if parameter.grad is not None:
                 self._owners[id(parameter.grad)] = name
-                if self._modules:
-                    self._guarded(self._take_parameter, name, "gradient", INPUT, parameter.grad)
 
-    def _after_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG002
+    def _after_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self._optimizing = max(0, self._optimizing - 1)
+        self._unowned = None
         if self._taking and self._modules:
-            for name, parameter in self._trained(optimizer):
-                self._guarded(self._take_parameter, name, "parameter", OUTPUT, parameter)
+            if _closure(args, kwargs):
+                self._guarded(self._take_parameters, optimizer, "gradient", INPUT)
+            self._guarded(self._take_parameters, optimizer, "parameter", OUTPUT)
         self._owners = {}
         if not self._optimizing and not self._by_hand:
             self._over = True
@@ -295,7 +312,7 @@ class Listener:
             plan = self._plans.get(func) or self._plan(func)
             if self._pausing:
                 return func(*args, **kwargs)
-            if self._over and not (plan.skip or plan.ends or self._optimizing or self._by_hand):
+            if self._over and not (plan.skip or plan.ends or self._by_hand or self._updates()):
                 self._begin()
             if plan.ends and not self._by_hand:
                 self._over = True
@@ -344,27 +361,31 @@ class Listener:
         self._plans[func] = plan
         return plan
 
-    def _where(self) -> tuple[str, str, int]:
-        """Module, its class and the phase of what runs now."""
+    def _where(self) -> tuple[str, str, int, str]:
+        """Module, its class, the phase and the line of what runs now."""
         node = self._torch._C._current_autograd_node()
-        if self._optimizing and node is None:
-            return "", "", OPTIMIZER
+        if node is None and self._updates():
+            if self._unowned is not None:
+                self._own(self._unowned)
+            return "", "", OPTIMIZER, ""
         if node is None:
-            where = self._stack[-1] if self._stack else ("", "")
+            where = (*(self._stack[-1] if self._stack else ("", "")), self._frames.line())
             self._nodes.setdefault(self._torch.autograd._get_sequence_nr() - 1, where)
-            return (*where, FORWARD)
+            return where[0], where[1], FORWARD, where[2]
         if self._stack:  # computed again, by checkpointing
-            self._nodes.setdefault(self._torch.autograd._get_sequence_nr() - 1, self._stack[-1])
-            return (*self._stack[-1], BACKWARD)
+            where = (*self._stack[-1], self._frames.line())
+            self._nodes.setdefault(self._torch.autograd._get_sequence_nr() - 1, where)
+            return where[0], where[1], BACKWARD, where[2]
         variable = getattr(node, "variable", None)
         if variable is not None:
-            return self._parameters.get(id(variable), ""), "", BACKWARD
-        return (*self._nodes.get(node._sequence_nr(), ("", "")), BACKWARD)
+            return self._parameters.get(id(variable), ""), "", BACKWARD, ""
+        module, cls, line = self._nodes.get(node._sequence_nr(), ("", "", ""))
+        return module, cls, BACKWARD, line
 
     def _before(
-        self, plan: _Plan, where: tuple[str, str, int], args: Sequence[Any], kwargs: Mapping[str, Any]
+        self, plan: _Plan, where: tuple[str, str, int, str], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> _Taken | None:
-        record = Record(where[0], where[1], plan.name, where[2])
+        record = Record(where[0], where[1], plan.name, where[2], where[3])
         owned = record.phase == OPTIMIZER and not plan.many
         written, texts = [], []
         for name, value in (*zip(plan.names, args, strict=False), *kwargs.items()):
@@ -445,7 +466,7 @@ class Listener:
 
     # modules
 
-    def _take_module(self, module: Any, name: str, cls: str, args: Any, output: Any) -> None:  # noqa: ARG002
+    def _take_module(self, name: str, cls: str, args: Any, output: Any) -> None:
         backward = self._torch._C._current_autograd_node() is not None
         record = Record(name, cls, "module.forward", BACKWARD if backward else FORWARD)
         self._tensors.add(record, INPUT, self._tensors.within("input", args))
@@ -455,20 +476,30 @@ class Listener:
             if tensor.requires_grad:
                 tensor.register_hook(functools.partial(self._take_gradient, name, cls, part))
         if record.slots and not record.traced:
+            self._tensors.spare(record)
             self._sink.add(record, None)
 
     def _take_gradient(self, name: str, cls: str, part: str, gradient: Any) -> None:
         if not self._taking:
             return
-        record = Record(name, cls, "module.gradient", BACKWARD)
-        with self._lock, self._torch.no_grad():
-            self._tensors.add(record, OUTPUT, ((part, gradient),))
-            self._guarded(self._sink.add, record, None)
+        with self._lock:
+            self._guarded(self._take_one, name, cls, "module.gradient", BACKWARD, part, OUTPUT, gradient)
 
-    def _take_parameter(self, name: str, what: str, role: int, tensor: Any) -> None:
-        record = Record(name, "", f"optimizer.{what}", OPTIMIZER)
-        self._tensors.add(record, role, ((what, tensor),))
-        self._sink.add(record, None)
+    def _take_parameters(self, optimizer: Any, what: str, role: int) -> None:
+        operator = f"optimizer.{what}"
+        for name, parameter in self._trained(optimizer):
+            tensor = parameter if role == OUTPUT else parameter.grad
+            if tensor is not None:
+                self._take_one(name, "", operator, OPTIMIZER, what, role, tensor)
+
+    def _take_one(self, name: str, cls: str, operator: str, phase: int, part: str, role: int, tensor: Any) -> None:
+        """Take a tensor that no operator was seen to get or to make."""
+        record = Record(name, cls, operator, phase)
+        self._tensors.add(record, role, ((part, tensor),))
+        if phase == BACKWARD:
+            self._tensors.spare(record)
+        if not record.traced:
+            self._sink.add(record, None)
 
 
 @dataclass
@@ -498,6 +529,11 @@ def _mode_of(torch: Any) -> Any:
 
     assert torch is not None
     return Mode
+
+
+def _closure(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether an optimizer was given a function that computes the loss."""
+    return any(each is not None for each in (*args[1:], kwargs.get("closure")))
 
 
 def _text(value: Any) -> str:

@@ -7,12 +7,14 @@ its type, shape and strides alone is for whoever keeps records that are alike to
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 INPUT, OUTPUT, MUTATED = range(3)
 UNINITIALIZED, UNREADABLE = 1, 2  # in place of an address: why nobody looks at the elements
+UNCHANGED = 1 << 62  # in an address: it was looked at in this step, and torch did not change it since
 
 # Role, name, type, shape and strides. A sixth says that the address is already that of a contiguous copy.
 Slot = (
@@ -29,6 +31,7 @@ class Record:
     cls: str
     operator: str
     phase: int
+    line: str = ""  # of the program
     scalars: str = ""
     slots: list[Slot] = field(default_factory=list)
     addresses: list[int] = field(default_factory=list)
@@ -45,6 +48,7 @@ class Tensors:
         self._strided = torch.strided
         self.plain = frozenset((torch.Tensor, torch.nn.Parameter))
         self.unwritten: set[int] = set()  # storages that nobody has written yet
+        self._seen: dict[int, tuple[Any, int]] = {}  # tensors that were looked at in this step, with their versions
         complex_types = (torch.complex32, torch.complex64, torch.complex128)
         types = {each for each in vars(torch).values() if isinstance(each, torch.dtype)}
         self._simple = frozenset(types.difference(complex_types))
@@ -98,6 +102,25 @@ class Tensors:
             if unwritten and storage(tensor) in unwritten:
                 addresses[-1] = UNINITIALIZED
 
+    def forget(self) -> None:
+        """Look at all tensors again: a step begins."""
+        self._seen.clear()
+
+    def spare(self, record: Record) -> None:
+        """Mark the tensors of a record that torch did not change since they were looked at.
+
+        What goes around torch is not seen by that: NumPy, a kernel of somebody's.
+        """
+        seen, plain = self._seen, self.plain
+        for number, tensor in enumerate(record.tensors):
+            if type(tensor) not in plain or len(record.slots[number]) != 5 or tensor.is_inference():
+                continue
+            known = seen.get(id(tensor))
+            if known is None or known[0]() is not tensor or known[1] != tensor._version:
+                seen[id(tensor)] = (weakref.ref(tensor), tensor._version)
+            elif record.addresses[number] > UNREADABLE:
+                record.addresses[number] |= UNCHANGED
+
     def _add_other(self, record: Record, role: int, name: str, tensor: Any) -> None:
         """Add a tensor of a subclass, on a device, of complex numbers, or of another layout."""
         if type(tensor).__name__ in ("FakeTensor", "FunctionalTensor") or tensor.device.type == "meta":
@@ -107,7 +130,7 @@ class Tensors:
         stride: tuple[int, ...] = ()
         address, copied = UNREADABLE, None
         try:
-            copied = getattr(tensor, "_local_tensor", tensor)  # the shard of a DTensor
+            copied = getattr(tensor, "_local_tensor", tensor).detach()  # the shard of a DTensor
             copied = copied.resolve_conj().resolve_neg().cpu().contiguous()
             address = copied.data_ptr()
         except Exception:  # sparse, nested, quantized, or of a kind that nobody knows
@@ -161,7 +184,7 @@ class Layout:
         """Replace tensors whose elements do not lie one after the other by copies."""
         for number in self.uneven:
             if record.addresses[number] > UNREADABLE:
-                record.tensors[number] = copied = record.tensors[number].contiguous()
+                record.tensors[number] = copied = record.tensors[number].detach().contiguous()
                 record.addresses[number] = copied.data_ptr()
 
 

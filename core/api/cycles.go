@@ -7,6 +7,7 @@ import (
 	"github.com/prlx-go/prlx/core/combine"
 	"github.com/prlx-go/prlx/core/cycle"
 	"github.com/prlx-go/prlx/core/cycle/cycledoc"
+	"github.com/prlx-go/prlx/core/cycle/gate"
 	"github.com/prlx-go/prlx/core/cycle/naming/phase"
 	"github.com/prlx-go/prlx/core/cycle/naming/signature"
 	"github.com/prlx-go/prlx/core/cycle/rendering"
@@ -29,6 +30,7 @@ type cycleArgs struct {
 	Compat            *cycledoc.CompatSettings `json:"compat"`
 	SkipUnreadable    bool                     `json:"skip_unreadable"`
 	Salvage           bool                     `json:"salvage"`
+	Modules           bool                     `json:"modules"` // what kernels belong to is read, in a second pass
 }
 
 type cyclesRequest struct {
@@ -50,6 +52,8 @@ type cyclesCompareRequest struct {
 	requestLimits
 	A          cycleArgs         `json:"a"`
 	B          cycleArgs         `json:"b"`
+	Baselines  []cycleArgs       `json:"baselines"` // runs that should be equal to a
+	FailOn     []string          `json:"fail_on"`   // gates: docs/commands/cycles.md
 	Names      map[string]string `json:"names"`
 	Alpha      *float64          `json:"alpha"`
 	MinChange  *float64          `json:"min_change"`
@@ -70,7 +74,7 @@ func neverBinary(string) bool { return false }
 
 var (
 	cycleReports        = reportKind{cyclereport.Formats, cyclereport.FormatOf, neverBinary, cycleEndings}
-	cycleCompareReports = reportKind{cyclereport.CompareFormats, cyclereport.FormatOf, neverBinary, ".html, .md, .csv or .json"}
+	cycleCompareReports = reportKind{cyclereport.CompareFormats, cyclereport.FormatOf, neverBinary, ".html, .md, .csv, .xml or .json"}
 )
 
 func renderCycles(d *cycledoc.Document) render {
@@ -124,6 +128,9 @@ func compareCycles(j *job.Job, r *cyclesCompareRequest) (*cyclesCompareReply, er
 		return nil, err
 	}
 	inputs := slices.Concat(r.A.Paths, r.B.Paths, []string{r.A.Rules, r.B.Rules})
+	for i := range r.Baselines {
+		inputs = append(inputs, r.Baselines[i].Paths...)
+	}
 	out, err := createReports(cycleCompareReports, r.Outputs, r.Overwrite, inputs, "")
 	if err != nil {
 		return nil, err
@@ -137,11 +144,20 @@ func compareCycles(j *job.Job, r *cyclesCompareRequest) (*cyclesCompareReply, er
 	if err != nil {
 		return nil, err
 	}
-	doc, err := cycle.Compare(j, a, b, opt)
+	var baselines []*cycle.Result
+	left := append(outA, outB...)
+	for i := range r.Baselines {
+		found, out, err := r.Baselines[i].find(j, r.Names)
+		if err != nil {
+			return nil, err
+		}
+		baselines, left = append(baselines, found), append(left, out...)
+	}
+	doc, err := cycle.Compare(j, a, b, opt, baselines...)
 	if err != nil {
 		return nil, err
 	}
-	doc.Skipped = append(outA, outB...)
+	doc.Skipped = left
 	said, warnings := cycledoc.LeftOut(doc.Skipped)
 	doc.Verdict, doc.Warnings = doc.Verdict+said, append(doc.Warnings, warnings...)
 	if err := out.write(renderCycleComparison(doc)); err != nil {
@@ -157,7 +173,10 @@ func (r *cyclesCompareRequest) options() (opt cycle.CompareOptions, err error) {
 	if opt.MinChange, err = given("min_change", r.MinChange); err != nil {
 		return opt, err
 	}
-	opt.Similarity, err = given("similarity", r.Similarity)
+	if opt.Similarity, err = given("similarity", r.Similarity); err != nil {
+		return opt, err
+	}
+	opt.Gates, err = gate.Parse(r.FailOn)
 	return opt, err
 }
 
@@ -203,7 +222,7 @@ func (a *cycleArgs) find(j *job.Job, names map[string]string) (found *cycle.Resu
 		skipped = append(skipped, cycledoc.Unreadable{Path: u.Path, Error: u.Error, Hint: u.Hint})
 		return true
 	}
-	t, err := cycle.Read(j, a.Paths, cycle.ReadOptions{Salvage: a.Salvage, Skip: skip})
+	t, err := cycle.Read(j, a.Paths, cycle.ReadOptions{Salvage: a.Salvage, Owners: a.Modules, Skip: skip})
 	if err != nil {
 		return nil, nil, err
 	}

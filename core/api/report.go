@@ -58,7 +58,7 @@ type reportRequest struct {
 // reportReply is prlx.report/1: what was written, and what the document concludes of which it was made.
 type reportReply struct {
 	Schema     string          `json:"schema"`
-	Conclusion verdict.Verdict `json:"conclusion"` // that of the document; with fail_on whether that was met
+	Conclusion verdict.Verdict `json:"conclusion"` // that of the document, or of its gates where it has some; with fail_on whether that was met
 	Of         string          `json:"of"`         // the schema of the document
 	Over       []string        `json:"over"`       // ranks that met fail_on; null: it was not given
 	writtenReports
@@ -88,6 +88,9 @@ func writeReports(j *job.Job, r *reportRequest) (*reportReply, error) {
 		return nil, err
 	}
 	concluded := head.Conclusion
+	if head.Gate != nil {
+		concluded = *head.Gate
+	}
 	switch {
 	case r.FailOn == nil:
 		over = nil
@@ -120,8 +123,9 @@ const readable = "expected what prlx diff --json, prlx session diff --json, prlx
 
 // documentHead is what documents have in common.
 type documentHead struct {
-	Schema     string          `json:"schema"`
-	Conclusion verdict.Verdict `json:"conclusion"`
+	Schema     string           `json:"schema"`
+	Conclusion verdict.Verdict  `json:"conclusion"`
+	Gate       *verdict.Verdict `json:"gate"` // how it stands against what it was to fail on; null: nothing was named
 }
 
 // headOf reads the schema and the conclusion of a document. One without a conclusion concludes nothing: nobody knows what was looked at.
@@ -130,15 +134,19 @@ func headOf(path string, text []byte) (documentHead, error) {
 	if err := json.Unmarshal(text, &head); err != nil {
 		return head, fault.Formatf(path, jsonOffset(err), "is not JSON: %v", err).WithHint(readable)
 	}
-	v := &head.Conclusion
-	switch {
-	case v.Outcome == "":
+	if head.Conclusion.Outcome == "" {
 		var nothing verdict.Evidence
-		*v = nothing.Open("the document has no conclusion: an earlier version of prlx wrote it")
-	case !v.Good() && !v.Bad() && v.Outcome != verdict.Inconclusive:
-		return head, fault.Formatf(path, fault.Unknown, "concludes %q, which is not an outcome", v.Outcome)
+		head.Conclusion = nothing.Open("the document has no conclusion: an earlier version of prlx wrote it")
 	}
-	v.Looked, v.Missing = append([]verdict.Looked{}, v.Looked...), append([]verdict.Missing{}, v.Missing...)
+	for _, v := range []*verdict.Verdict{&head.Conclusion, head.Gate} {
+		if v == nil {
+			continue
+		}
+		if !v.Good() && !v.Bad() && v.Outcome != verdict.Inconclusive {
+			return head, fault.Formatf(path, fault.Unknown, "concludes %q, which is not an outcome", v.Outcome)
+		}
+		v.Looked, v.Missing = append([]verdict.Looked{}, v.Looked...), append([]verdict.Missing{}, v.Missing...)
+	}
 	return head, nil
 }
 

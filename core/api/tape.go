@@ -75,6 +75,7 @@ type tapePlaceRequest struct {
 	Class    string     `json:"class"`
 	Operator string     `json:"operator"`
 	Phase    tape.Phase `json:"phase"`
+	Line     string     `json:"line"`
 	Slots    []tapeSlot `json:"slots"`
 }
 
@@ -92,7 +93,7 @@ func (c *Core) defineTapePlace(_ *job.Job, r *tapePlaceRequest) (*tapeReply, err
 	if err != nil {
 		return nil, err
 	}
-	p := &tape.Place{Module: r.Module, Class: r.Class, Operator: r.Operator, Phase: r.Phase}
+	p := &tape.Place{Module: r.Module, Class: r.Class, Operator: r.Operator, Phase: r.Phase, Line: r.Line}
 	for _, s := range r.Slots {
 		p.Slots = append(p.Slots, tape.Slot(s))
 	}
@@ -122,7 +123,8 @@ func (c *Core) beginTapeStep(_ *job.Job, r *tapeStepRequest) (*tapeReply, error)
 //	known of a generator: its seed, address and bytes of its state before, and after; the arguments
 //
 // Tensors are their number, the address of each, and the bytes of each. Their elements lie one after the other. In place of an address stands a
-// tape.State where they are not to be looked at.
+// tape.State where they are not to be looked at. The bit unchanged is set in that of a tensor that was looked at in this step and that torch did
+// not change since.
 type packed struct {
 	rest  []byte
 	short bool // it ended too early
@@ -224,7 +226,7 @@ func (c *Core) addToTape(p *packed) error {
 	}
 	for i, address := range given.addresses {
 		s := &slots[len(o.Values)]
-		v, err := c.valueOf(s.Type, address, given.sizes[i], s.Role != tape.Input)
+		v, err := c.seenValueOf(w, s, address, given.sizes[i])
 		if err != nil {
 			return err
 		}
@@ -234,6 +236,25 @@ func (c *Core) addToTape(p *packed) error {
 		return err
 	}
 	return w.Add(place, o)
+}
+
+// unchanged is the bit of an address that no address has.
+const unchanged = 1 << 62
+
+// seenValueOf looks at a tensor, unless it was looked at before and is said to be unchanged.
+func (c *Core) seenValueOf(w *tape.Writer, s *tape.Slot, address, bytes uint64) (tape.Value, error) {
+	written := s.Role != tape.Input
+	if address&unchanged != 0 {
+		address &^= unchanged
+		if v, ok := w.Seen(address, s.Type, bytes, written); ok {
+			return v, nil
+		}
+	}
+	v, err := c.valueOf(s.Type, address, bytes, written)
+	if err == nil && v.State == tape.Taken {
+		w.See(address, s.Type, bytes, written, &v)
+	}
+	return v, err
 }
 
 // valueOf looks at a tensor.

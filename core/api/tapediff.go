@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"io"
 	"maps"
 	"os"
@@ -25,7 +26,8 @@ type tapeDiffRequest struct {
 	requestLimits
 	A         string            `json:"a"`
 	B         string            `json:"b"`
-	Names     map[string]string `json:"names"` // how documents call a path; itself where it is not here
+	Baseline  []string          `json:"baseline"` // runs that should be equal to A: what they differ in is noise
+	Names     map[string]string `json:"names"`    // how documents call a path; itself where it is not here
 	Outputs   []outputArg       `json:"outputs"`
 	Overwrite bool              `json:"overwrite"`
 	Root      string            `json:"root"`
@@ -60,6 +62,9 @@ func diffTapes(j *job.Job, r *tapeDiffRequest) (*tapeDiffReply, error) {
 	result := &comparing.Result{}
 	among, err := isOneRun(j, r, a)
 	if err != nil {
+		return nil, err
+	}
+	if result.Noise, err = noiseOf(j, r, a, among); err != nil {
 		return nil, err
 	}
 	if among {
@@ -98,6 +103,39 @@ func diffTapes(j *job.Job, r *tapeDiffRequest) (*tapeDiffReply, error) {
 	return &tapeDiffReply{doc, out.reply()}, err
 }
 
+// noiseOf compares A with the runs that should be equal to it.
+func noiseOf(j *job.Job, r *tapeDiffRequest, a map[int64]string, among bool) (*comparing.Noise, error) {
+	if len(r.Baseline) == 0 {
+		return nil, nil
+	}
+	if among {
+		return nil, fault.Usagef("the ranks of one run are compared with each other: no other run says what is noise")
+	}
+	noise := &comparing.Noise{}
+	for _, path := range r.Baseline {
+		equal, err := tapesOf(j, path)
+		if err != nil {
+			return nil, err
+		}
+		for rank, mine := range a {
+			other := equal[rank]
+			if len(a) == 1 && len(equal) == 1 {
+				other = slices.Collect(maps.Values(equal))[0]
+			}
+			if other == "" {
+				return nil, fault.New(fault.Incompatible, "has no tape of rank %d, and A has one", rank).WithPath(path)
+			}
+			if filepath.Clean(other) == filepath.Clean(mine) {
+				return nil, fault.New(fault.Usage, "is A itself: a run tells nothing of noise when it is compared with itself").WithPath(path)
+			}
+			if err := withBoth(j, mine, other, noise.Baseline); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return noise, nil
+}
+
 // isFolder reports whether a side is a whole run and not one tape of it.
 func isFolder(path string) bool {
 	st, err := os.Stat(path)
@@ -106,6 +144,11 @@ func isFolder(path string) bool {
 
 // comparePair compares the tapes of one rank.
 func comparePair(j *job.Job, result *comparing.Result, a, b string) error {
+	return withBoth(j, a, b, result.Pair)
+}
+
+// withBoth opens two tapes for a function.
+func withBoth(j *job.Job, a, b string, do func(ctx context.Context, a, b comparing.Side) error) error {
 	x, closeA, err := openSide(j, a)
 	if err != nil {
 		return err
@@ -116,7 +159,7 @@ func comparePair(j *job.Job, result *comparing.Result, a, b string) error {
 		return err
 	}
 	defer closeB()
-	return result.Pair(j.Context(), x, y)
+	return do(j.Context(), x, y)
 }
 
 // isOneRun reports whether both sides are the tapes of one run of several ranks.

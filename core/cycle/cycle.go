@@ -83,9 +83,13 @@ func (f *Result) EachRepetition(visit func(rendering.RepetitionRow)) {
 // EachStep calls visit for all steps, however many the document lists, in the order of Document.Steps.
 func (f *Result) EachStep(visit func(cycledoc.Step)) { rendering.EachStep(f.run, visit) }
 
-// Compare says what changed from the cycles of a to those of b.
-func Compare(j *job.Job, a, b *Result, opt CompareOptions) (*cycledoc.CompareDocument, error) {
-	c, err := comparing.Runs(j, a.run, b.run, opt, func(t *kernels.Trace, opt Options) (*structure.Run, error) { return findRun(j, t, opt) })
+// Compare says what changed from the cycles of a to those of b. Baselines are runs that should be equal to a.
+func Compare(j *job.Job, a, b *Result, opt CompareOptions, baselines ...*Result) (*cycledoc.CompareDocument, error) {
+	var runs []*structure.Run
+	for _, r := range baselines {
+		runs = append(runs, r.run)
+	}
+	c, err := comparing.Runs(j, a.run, b.run, runs, opt, func(t *kernels.Trace, opt Options) (*structure.Run, error) { return findRun(j, t, opt) })
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 // ReadOptions says what becomes of traces that cannot be read as they are.
 type ReadOptions struct {
 	Salvage bool                              // of a file that was cut, what is complete in front of the cut is read
+	Owners  bool                              // what kernels belong to is read, too
 	Skip    func(path string, err error) bool // whether a trace that cannot be read is left out; nil: none is
 }
 
@@ -33,7 +34,7 @@ func Read(j *job.Job, paths []string, opt ReadOptions) (*kernels.Trace, error) {
 		if seen[i] = info; err == nil && slices.ContainsFunc(seen[:i], func(o os.FileInfo) bool { return o != nil && os.SameFile(o, info) }) {
 			return nil, fault.New(fault.Usage, "is given twice, and would count as two ranks").WithPath(path).WithHint("name each file once")
 		}
-		traces[i], err = kernels.Read(j, path, kernels.Options{Salvage: opt.Salvage})
+		traces[i], err = kernels.Read(j, path, kernels.Options{Salvage: opt.Salvage, Owners: opt.Owners})
 		switch {
 		case err == nil:
 			read++
@@ -90,8 +91,12 @@ func join(traces []*kernels.Trace) *kernels.Trace {
 			for n, name := range s.Name {
 				s.Name[n] = number[name]
 			}
+			for n := range s.Owner {
+				s.Owner[n] += uint32(len(out.Owners))
+			}
 			out.Sequences = append(out.Sequences, s)
 		}
+		out.Owners = append(out.Owners, t.Owners...)
 		for _, m := range t.Marks {
 			if m.Sequence >= 0 {
 				m.Sequence += first

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sort"
+	"strings"
 )
 
 // At is where an operator ran.
@@ -67,17 +68,30 @@ func (p *Places) Next(o *Operator) At {
 	return At{p.step, k.Phase.String(), k.Module, o.Place.Class, k.Operator, n, p.rank}
 }
 
-// Bad counts the elements that are NaN or infinite, of what an operator got and of what it made.
-func (o *Operator) Bad() (in, out int64) {
+// Makes reports whether an operator made NaN of inputs that had none, or infinite elements of finite ones. Infinity that it was called with, as masks
+// of attention are, it does not make. carries: it made some, of inputs that had them.
+func (o *Operator) Makes() (makes, carries bool) {
+	var nanIn, infIn, nanOut, infOut int64
 	for i := range o.Values {
 		v := &o.Values[i]
 		if o.Place.Slots[i].Role == Input {
-			in += v.NaN + v.Inf
+			nanIn, infIn = nanIn+v.NaN, infIn+v.Inf
 		} else {
-			out += v.NaN + v.Inf
+			nanOut, infOut = nanOut+v.NaN, infOut+v.Inf
 		}
 	}
-	return in, out
+	makes = nanOut > 0 && nanIn == 0 || infOut > 0 && nanIn+infIn == 0 && !asksForInfinity(o.Scalars)
+	return makes, !makes && nanOut+infOut > 0
+}
+
+// asksForInfinity reports whether one of the arguments of an operator is infinite.
+func asksForInfinity(scalars string) bool {
+	for _, each := range strings.Split(scalars, ", ") {
+		if _, value, _ := strings.Cut(each, "="); value == "inf" || value == "-inf" {
+			return true
+		}
+	}
+	return false
 }
 
 // Description says what is in a tape.
@@ -93,7 +107,7 @@ type Description struct {
 	Random int64 `json:"random"` // operators that drew random numbers
 
 	NotFinite    int64            `json:"not_finite"`    // operators that made NaN or infinite elements
-	FirstMaker   *Maker           `json:"first_maker"`   // of NaN or infinite elements, of finite ones; null: none
+	FirstMaker   *Maker           `json:"first_maker"`   // of NaN, of inputs that had none, or of infinite elements that no argument asked for; null: none
 	FirstCarrier *Maker           `json:"first_carrier"` // the first operator that made some of inputs that had some already; null: none
 	Skipped      map[string]int64 `json:"skipped"`       // operators that were not taken, by why
 	Dropped      int64            `json:"dropped"`       // records that did not fit the tape's limit
@@ -107,6 +121,7 @@ type Maker struct {
 	At   At     `json:"at"`
 	NaN  int64  `json:"nan"`
 	Inf  int64  `json:"inf"`
+	Line string `json:"line"` // of the program: "train.py:12"; "" unknown
 	Text string `json:"text"` // in words
 }
 
@@ -187,13 +202,13 @@ func (d *Description) take(o *Operator, at At) {
 			d.Unread++
 		}
 	}
-	in, out := o.Bad()
-	if out == 0 {
+	makes, carries := o.Makes()
+	if !makes && !carries {
 		return
 	}
 	d.NotFinite++
 	into := &d.FirstMaker
-	if in > 0 {
+	if carries {
 		into = &d.FirstCarrier
 	}
 	if *into == nil {
@@ -203,7 +218,7 @@ func (d *Description) take(o *Operator, at At) {
 
 // MakerOf describes an operator that made NaN or infinite elements.
 func MakerOf(o *Operator, at At) *Maker {
-	m := &Maker{At: at}
+	m := &Maker{At: at, Line: o.Place.Line}
 	for i := range o.Values {
 		if o.Place.Slots[i].Role != Input {
 			m.NaN += o.Values[i].NaN
@@ -211,6 +226,9 @@ func MakerOf(o *Operator, at At) *Maker {
 		}
 	}
 	m.Text = fmt.Sprintf("%s made %s", at, notFinite(m.NaN, m.Inf))
+	if m.Line != "" {
+		m.Text += ", called at " + m.Line
+	}
 	return m
 }
 

@@ -69,20 +69,22 @@ func Of(elementType string, memory []byte, written bool) Value {
 
 // look looks at one chunk, whose first word has a number.
 func (k kind) look(b []byte, first uint64, written bool) (p partial) {
-	switch k.bits {
-	case 16:
-		p.digest, p.most = digest16(b, first)
-	case 32:
-		p.digest, p.most = digest32(b, first)
-	case 64:
-		p.digest, p.most = digest64(b, first)
-	default:
+	if k.bits == 0 {
 		p.digest = digest(b, first)
 		return p
 	}
+	t := k.whole(b, first)
+	p.digest, p.most = t.digest, t.most
+	if p.most < k.infinity {
+		p.finite = len(b)*8 >= k.bits
+		if written {
+			p.sum = k.total(&t.sums)
+		}
+		return p
+	}
 	k.count(&p, b)
-	if written {
-		k.add(&p, b)
+	if !written {
+		p.sum = 0
 	}
 	return p
 }
@@ -172,165 +174,11 @@ func digest(b []byte, first uint64) (d uint64) {
 	return d
 }
 
-// magnitudes is every bit but the highest of a word: the sign of its highest element.
-const magnitudes = 1<<63 - 1
-
-// digest16, digest32 and digest64 are digest, and the bits of the largest magnitude of elements of so many bits. An element is compared where it
-// stands highest in its word, with what is below it: that cannot put it above a larger one.
-func digest16(b []byte, first uint64) (d, most uint64) {
-	k := first * digestStep
-	var m0, m1, m2, m3 uint64
-	for ; len(b) >= 8; b = b[8:] {
-		w := binary.LittleEndian.Uint64(b)
-		k += digestStep
-		d += mix(w + k)
-		m0, m1 = max(m0, w&magnitudes), max(m1, w<<16&magnitudes)
-		m2, m3 = max(m2, w<<32&magnitudes), max(m3, w<<48&magnitudes)
-	}
-	w := tail(b)
-	if len(b) > 0 {
-		d += mix(w + k + digestStep)
-	}
-	return d, max(m0, m1, m2, m3, w&magnitudes, w<<16&magnitudes, w<<32&magnitudes, w<<48&magnitudes) >> 48
-}
-
-func digest32(b []byte, first uint64) (d, most uint64) {
-	k := first * digestStep
-	var m0, m1, m2, m3 uint64
-	for ; len(b) >= 16; b = b[16:] {
-		q := (*[16]byte)(b)
-		w, x := binary.LittleEndian.Uint64(q[0:]), binary.LittleEndian.Uint64(q[8:])
-		d += mix(w+k+digestStep) + mix(x+k+step2)
-		k += step2
-		m0, m1 = max(m0, w&magnitudes), max(m1, w<<32&magnitudes)
-		m2, m3 = max(m2, x&magnitudes), max(m3, x<<32&magnitudes)
-	}
-	for ; len(b) > 0; b = b[min(8, len(b)):] {
-		w := tail(b[:min(8, len(b))])
-		k += digestStep
-		d += mix(w + k)
-		m0, m1 = max(m0, w&magnitudes), max(m1, w<<32&magnitudes)
-	}
-	return d, max(m0, m1, m2, m3) >> 32
-}
-
-func digest64(b []byte, first uint64) (d, most uint64) {
-	k := first * digestStep
-	for ; len(b) >= 8; b = b[8:] {
-		w := binary.LittleEndian.Uint64(b)
-		k += digestStep
-		d += mix(w + k)
-		most = max(most, w&magnitudes)
-	}
-	if len(b) > 0 {
-		d += mix(tail(b) + k + digestStep)
-	}
-	return d, most
-}
-
 // tail is a word from at most eight bytes.
 func tail(b []byte) uint64 {
 	var last [8]byte
 	copy(last[:], b)
 	return binary.LittleEndian.Uint64(last[:])
-}
-
-// kind is how elements of a floating-point type are read.
-type kind struct {
-	bits     int
-	infinity uint64 // its bits
-	value    func(magnitude uint64) float64
-	sum      func(b []byte) float64 // of elements that are all finite
-}
-
-// kinds are the floating-point types. Others have a digest alone.
-var kinds = map[string]kind{
-	"float16": half, "bfloat16": brain, "float32": single, "float64": double, "complex64": single, "complex128": double,
-}
-
-var (
-	half   = kind{16, 0x7C00, func(m uint64) float64 { return Float16(uint16(m)) }, func(b []byte) float64 { return sum16(b, 13, 0x1p112) }}
-	brain  = kind{16, 0x7F80, func(m uint64) float64 { return Bfloat16(uint16(m)) }, func(b []byte) float64 { return sum16(b, 16, 1) }}
-	single = kind{32, 0x7F800000, func(m uint64) float64 { return float64(math.Float32frombits(uint32(m))) }, sum32}
-	double = kind{64, 0x7FF0000000000000, math.Float64frombits, sum64}
-)
-
-// count counts elements that are NaN or infinite. Where there are any it looks for the largest of the others.
-func (k kind) count(p *partial, b []byte) {
-	elements := int64(len(b) * 8 / k.bits)
-	if p.most >= k.infinity {
-		p.most = 0
-		k.each(b, func(_ []byte, m uint64) {
-			switch {
-			case m < k.infinity:
-				p.most = max(p.most, m)
-			case m == k.infinity:
-				p.inf++
-			default:
-				p.nan++
-			}
-		})
-	}
-	p.finite = elements > p.nan+p.inf
-}
-
-// add adds up the finite elements.
-func (k kind) add(p *partial, b []byte) {
-	if p.nan+p.inf == 0 {
-		p.sum = k.sum(b)
-		return
-	}
-	k.each(b, func(one []byte, m uint64) {
-		if m < k.infinity {
-			p.sum += k.sum(one)
-		}
-	})
-}
-
-// each visits elements with the bits of their magnitude.
-func (k kind) each(b []byte, visit func(one []byte, magnitude uint64)) {
-	for size := k.bits / 8; len(b) >= size; b = b[size:] {
-		visit(b[:size], tail(b[:size])&(1<<(k.bits-1)-1))
-	}
-}
-
-// sum16 adds up elements whose bits, moved so far, are those of a float32 that is a power of two away.
-func sum16(b []byte, shift int, scale float64) float64 {
-	var s0, s1 float64
-	at := func(x uint16) float64 {
-		return float64(math.Float32frombits(uint32(x&0x7FFF)<<shift | uint32(x&0x8000)<<16))
-	}
-	for ; len(b) >= 4; b = b[4:] {
-		w := binary.LittleEndian.Uint32(b)
-		s0 += at(uint16(w))
-		s1 += at(uint16(w >> 16))
-	}
-	if len(b) >= 2 {
-		s0 += at(binary.LittleEndian.Uint16(b))
-	}
-	return (s0 + s1) * scale
-}
-
-func sum32(b []byte) float64 {
-	var s0, s1, s2, s3 float64
-	for ; len(b) >= 16; b = b[16:] {
-		q := (*[16]byte)(b)
-		s0 += float64(math.Float32frombits(binary.LittleEndian.Uint32(q[0:])))
-		s1 += float64(math.Float32frombits(binary.LittleEndian.Uint32(q[4:])))
-		s2 += float64(math.Float32frombits(binary.LittleEndian.Uint32(q[8:])))
-		s3 += float64(math.Float32frombits(binary.LittleEndian.Uint32(q[12:])))
-	}
-	for ; len(b) >= 4; b = b[4:] {
-		s0 += float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
-	}
-	return s0 + s1 + (s2 + s3)
-}
-
-func sum64(b []byte) (sum float64) {
-	for ; len(b) >= 8; b = b[8:] {
-		sum += math.Float64frombits(binary.LittleEndian.Uint64(b))
-	}
-	return sum
 }
 
 // Bfloat16 is the value of a bfloat16.

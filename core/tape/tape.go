@@ -11,6 +11,9 @@ const magic = "\x89PRLXT\n\x1a"
 // formatVersion is the version of the format that is written, and the only one that is read.
 const formatVersion = 1
 
+// LevelModules is the level of tapes that say what modules got and made, not each operator.
+const LevelModules = "modules"
+
 // Phase is the part of a training step in which an operator ran.
 type Phase uint8
 
@@ -74,6 +77,7 @@ type Place struct {
 	Operator string // "aten.addmm.default"
 	Phase    Phase
 	Slots    []Slot
+	Line     string // of the program, that called it or, in the backward pass, its forward operator: "train.py:12", "" unknown
 }
 
 // State says whether the contents of a tensor were looked at.

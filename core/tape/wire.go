@@ -69,7 +69,7 @@ func appendPlace(to []byte, id uint64, p *Place) []byte {
 		to = appendText(appendText(to, s.Name), s.Type)
 		to = appendDims(appendDims(to, s.Shape), s.Stride)
 	}
-	return to
+	return appendText(to, p.Line)
 }
 
 func appendOperator(to []byte, id uint64, o *Operator) []byte {
@@ -208,6 +208,9 @@ func (p *parser) place() (id uint64, place *Place) {
 	}
 	for i := uint64(0); i < n && p.wrong == ""; i++ {
 		place.Slots = append(place.Slots, Slot{Role: Role(p.byte(byte(roles), "role")), Name: p.text(), Type: p.text(), Shape: p.dims(), Stride: p.dims()})
+	}
+	if len(p.rest) > 0 { // the first tapes had no lines
+		place.Line = p.text()
 	}
 	return id, place
 }

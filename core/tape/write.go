@@ -26,9 +26,10 @@ type Writer struct {
 	head    []byte // frames that a file begins with: magic, run, places
 	places  []*Place
 	ring    int64
-	limit   int64   // bytes of the file; 0: none
-	steps   []int64 // where the steps that are in the file begin
-	held    []Value // of the record that comes next
+	limit   int64           // bytes of the file; 0: none
+	steps   []int64         // where the steps that are in the file begin
+	held    []Value         // of the record that comes next
+	seen    map[uint64]seen // what tensors of this step hold, by their address; nil unless the tape is of modules
 	end     End
 	failed  error
 	closed  bool
@@ -64,7 +65,45 @@ func Create(path string, run *Run, opt Options) (*Writer, error) {
 	if err := w.place(first); err != nil {
 		return nil, err
 	}
+	if run.Level == LevelModules {
+		w.seen = map[uint64]seen{}
+	}
 	return w, nil
+}
+
+// seen is what a tensor at some address held when it was looked at.
+type seen struct {
+	elementType string
+	bytes       uint64
+	written     bool
+	value       Value
+}
+
+// See keeps what the tensor at an address holds, for whoever gets it later in this step.
+func (w *Writer) See(address uint64, elementType string, bytes uint64, written bool, v *Value) {
+	if w.seen == nil || bytes < worthSeeing {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen[address] = seen{elementType, bytes, written, *v}
+}
+
+// worthSeeing is how many bytes a tensor has at least for which it is quicker to look it up than to look at it.
+const worthSeeing = 4096
+
+// Seen is what the tensor at an address held when it was looked at last. ok is false where it was not, or was not looked at as it is now.
+func (w *Writer) Seen(address uint64, elementType string, bytes uint64, written bool) (v Value, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s, ok := w.seen[address]
+	if !ok || s.elementType != elementType || s.bytes != bytes || written && !s.written {
+		return Value{}, false
+	}
+	if !written {
+		s.value.Sum, s.value.Sample = 0, nil
+	}
+	return s.value, true
 }
 
 // place gives a file that is written its name and goes on behind its end.
@@ -141,6 +180,7 @@ func (w *Writer) Step(number int64) error {
 			return err
 		}
 	}
+	clear(w.seen)
 	w.steps = append(w.steps, w.size)
 	w.end.Steps++
 	w.scratch = binary.AppendVarint(w.scratch[:0], number)

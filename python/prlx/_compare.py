@@ -56,7 +56,7 @@ def diff_traces(
     a, b
         A path or an opened ``KernelTrace`` each; a session's directory or an opened ``Session`` each; or several recordings
         of runs that should be equal, of which the first is compared and the others tell what is noise. Of tapes of training
-        steps, or directories of them, the result is a ``StepsDiff``, and no other argument applies.
+        steps, or directories of them, the result is a ``StepsDiff``, and of the options only ``baseline`` applies.
     **options
         See ``docs/options.md``.
     lookahead
@@ -99,7 +99,8 @@ def diff_traces(
         warnings.warn(text, stacklevel=2)
     given = _options.filled("diff", options)
     if isinstance(a, (str, os.PathLike)) and isinstance(b, (str, os.PathLike)) and are_tapes(a):
-        return cast("Diff", diff_tapes(a, b, progress=progress))  # no type says what a path holds
+        baseline = [Path(each) for each in recordings(given["baseline"] or ())]
+        return cast("Diff", diff_tapes(a, b, baseline=baseline, progress=progress))  # no type says what a path holds
     asked = request(a, b, clusters=_CLUSTERS_HERE if given["limit"] else 0, **given)
     if on_inconclusive is not None:
         from ._rerun import run_again

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -40,6 +41,7 @@ def find_cycles(
     compat: bool | Mapping[str, float] = False,
     skip_unreadable: bool = False,
     salvage: bool = False,
+    modules: bool = False,
     workers: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress = "auto",
@@ -73,6 +75,8 @@ def find_cycles(
         Leave out traces that cannot be read, and say which.
     salvage
         Of an XSpace whose file was cut, take what is complete, and say what was lost. JSON is always read so.
+    modules
+        Say what each kernel belongs to: module, named range, operator, collective. The trace is read a second time for it.
     workers, memory_limit, progress
         As for ``combine_traces``.
 
@@ -104,6 +108,7 @@ def find_cycles(
         compat=compat,
         skip_unreadable=skip_unreadable,
         salvage=salvage,
+        modules=modules,
         workers=workers,
         memory_limit=memory_limit,
     )
@@ -123,6 +128,7 @@ def request(
     compat: bool | Mapping[str, float] = False,
     skip_unreadable: bool = False,
     salvage: bool = False,
+    modules: bool = False,
     outputs: Sequence[Mapping[str, str]] = (),
     overwrite: bool = False,
     workers: int | None = None,
@@ -142,6 +148,7 @@ def request(
             compat=compat,
             skip_unreadable=skip_unreadable,
             salvage=salvage,
+            modules=modules,
         ),
         "outputs": list(outputs) or None,
         "overwrite": overwrite,
@@ -156,6 +163,8 @@ def compare_cycles(
     alpha: float | None = None,
     min_change: float | None = None,
     similarity: float | None = None,
+    baseline: Source | Sequence[Source] = (),
+    fail_on: str | Sequence[str] = (),
     ignore_annotations: bool = False,
     keys: str | None = None,
     streams: str | None = None,
@@ -166,6 +175,7 @@ def compare_cycles(
     compat: bool | Mapping[str, float] = False,
     skip_unreadable: bool = False,
     salvage: bool = False,
+    modules: bool = False,
     workers: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress = "auto",
@@ -182,7 +192,11 @@ def compare_cycles(
         The smallest change that is worth a word, as a share; 0.03 unless given.
     similarity
         The least share of common kernels of two classes that are paired; 0.5 unless given.
-    ignore_annotations, keys, streams, rules, phase_mode, edit_percent, max_levels, compat, skip_unreadable, salvage
+    baseline
+        Runs that should be equal to ``a``: a change counts where it is more than what they differ by.
+    fail_on
+        Gates, such as ``"step>3%"``, ``"kernel:flash*>5%"`` or ``"added"``. ``gate`` of the result says how they stand.
+    ignore_annotations, keys, streams, rules, phase_mode, edit_percent, max_levels, compat, skip_unreadable, salvage, modules
         As of ``find_cycles``, for traces that are named by path.
     workers, memory_limit, progress
         As for ``combine_traces``.
@@ -209,6 +223,8 @@ def compare_cycles(
         alpha=alpha,
         min_change=min_change,
         similarity=similarity,
+        baseline=baseline,
+        fail_on=fail_on,
         ignore_annotations=ignore_annotations,
         keys=keys,
         streams=streams,
@@ -219,6 +235,7 @@ def compare_cycles(
         compat=compat,
         skip_unreadable=skip_unreadable,
         salvage=salvage,
+        modules=modules,
         workers=workers,
         memory_limit=memory_limit,
     )
@@ -232,6 +249,8 @@ def compare_request(
     alpha: float | None = None,
     min_change: float | None = None,
     similarity: float | None = None,
+    baseline: Source | Sequence[Source] = (),
+    fail_on: str | Sequence[str] = (),
     ignore_annotations: bool = False,
     keys: str | None = None,
     streams: str | None = None,
@@ -242,6 +261,7 @@ def compare_request(
     compat: bool | Mapping[str, float] = False,
     skip_unreadable: bool = False,
     salvage: bool = False,
+    modules: bool = False,
     outputs: Sequence[Mapping[str, str]] = (),
     overwrite: bool = False,
     workers: int | None = None,
@@ -259,6 +279,7 @@ def compare_request(
         compat=compat,
         skip_unreadable=skip_unreadable,
         salvage=salvage,
+        modules=modules,
     )
     return {
         "a": _side(a, chosen),
@@ -266,10 +287,17 @@ def compare_request(
         "alpha": alpha,
         "min_change": min_change,
         "similarity": similarity,
+        "baselines": [_side(one, chosen) for one in _each(baseline)] or None,
+        "fail_on": ([fail_on] if isinstance(fail_on, str) else list(fail_on)) or None,
         "outputs": list(outputs) or None,
         "overwrite": overwrite,
         **_request.limits(workers, memory_limit, _config.load()),
     }
+
+
+def _each(baseline: Source | Sequence[Source]) -> Sequence[Source]:
+    """Baselines, where one may be given as itself."""
+    return [baseline] if isinstance(baseline, (str, os.PathLike, Cycles)) else list(baseline)
 
 
 def options(
@@ -284,6 +312,7 @@ def options(
     compat: bool | Mapping[str, float] = False,
     skip_unreadable: bool = False,
     salvage: bool = False,
+    modules: bool = False,
 ) -> dict[str, Any]:
     """The options of finding as the core takes them."""
     described = None
@@ -306,6 +335,7 @@ def options(
         "compat": described,
         "skip_unreadable": skip_unreadable,
         "salvage": salvage,
+        "modules": modules,
     }
 
 
@@ -330,7 +360,9 @@ def run_compare(asked: dict[str, Any], *, progress: Progress = "auto") -> CycleC
     """Run a request of the operation ``cycles_compare``."""
     from ._progress import shown
 
-    asked = named(asked, [*asked["a"]["paths"], *asked["b"]["paths"]])
+    asked = named(
+        asked, [path for side in (asked["a"], asked["b"], *(asked["baselines"] or ())) for path in side["paths"]]
+    )
     with shown(progress) as watch:
         return CycleComparison(_core.run("cycles_compare", asked, progress=watch))
 

@@ -13,12 +13,12 @@ from . import _core, _cycles_tables, _request
 from ._errors import UsageError, said
 from ._result import Brief, Card
 from ._units import format_count, format_ns, one_unit
-from ._verdict import Judged
+from ._verdict import Judged, Verdict, conclusion_of
 
 if TYPE_CHECKING:
     from ._table import Table
 
-FORMATS = {".html": "html", ".md": "markdown", ".csv": "csv"}
+FORMATS = {".html": "html", ".md": "markdown", ".csv": "csv", ".xml": "junit"}
 """Endings of reports, and the formats that the core writes for them."""
 
 
@@ -124,7 +124,7 @@ class _Report(Judged):
         path
             ``.json`` the document, ``.html`` one page for a browser that needs no network, ``.md`` Markdown, ``.csv`` and
             ``.xlsx`` the layouts of uplifter (``.xlsx`` needs XlsxWriter), ``.trace.json`` a track of steps and
-            layers that opens in Perfetto beside the trace.
+            layers that opens in Perfetto beside the trace, ``.xml`` JUnit of a comparison.
         overwrite
             Replace a file that exists.
 
@@ -343,6 +343,19 @@ class CycleComparison(_Report):
         return self.conclusion.outcome == "same"
 
     @property
+    def gate(self) -> Verdict | None:
+        """How the runs stand against ``fail_on``: passed, failed or inconclusive; None where it was not given.
+
+        Examples
+        --------
+        >>> sides = ("examples/serving/before.json.gz", "examples/serving/after.json.gz")
+        >>> prlx.compare_cycles(*sides, fail_on="kernel:paged_attention*>5%").gate.outcome
+        'failed'
+        """
+        gate = self.document.get("gate")
+        return None if gate is None else conclusion_of({"conclusion": gate})
+
+    @property
     def verdict(self) -> str:
         """The change of a step and what costs most, in a sentence or two."""
         return str(self.document["verdict"])
@@ -417,6 +430,6 @@ def report_format(path: Path) -> str:
         raise UsageError(
             "the ending says no format",
             path=str(path),
-            hint="end it in .json, .html, .md, .csv, .xlsx or .trace.json",
+            hint="end it in .json, .html, .md, .csv, .xlsx, .trace.json, or .xml of a comparison",
         )
     return FORMATS[path.suffix]

@@ -48,6 +48,9 @@ SLOTS = (
     ("count", "int64", ""),
     ("share", "float64", ""),
     ("gap_ns", "float64", "ns"),
+    ("module", "string", ""),
+    ("operator", "string", ""),
+    ("collective", "string", ""),
 )
 STEPS = (
     ("rank", "int64", ""),

@@ -464,8 +464,8 @@ def _frames(places: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
         words = [tool, "-f", "-i", "-e", place["object"], hex(place["offset"])]
         said = subprocess.run(words, capture_output=True, text=True, check=False).stdout.splitlines()
         for function, at in zip(said[::2], said[1::2], strict=False):
-            file, _, line = at.split(" (discriminator")[0].rpartition(":")
-            frames.append((function, file, int(line) if line.isdigit() else 0))
+            file, _, number = at.split(" (discriminator")[0].rpartition(":")
+            frames.append((function, file, int(number) if number.isdigit() else 0))
     stubs = [at for at, (function, _, _) in enumerate(frames) if "__device_stub_" in function]
     stub = frames[stubs[-1]][0] if stubs else ""
     for function, file, line in frames[stubs[-1] + 1 if stubs else 0 :]:

@@ -164,7 +164,7 @@ class Steps:
 
     def add(self, record: Record, generator: list[int] | None) -> None:
         """Write the record of an operator that ran."""
-        key = (record.module, record.cls, record.operator, record.phase, record.held, *record.slots)
+        key = (record.module, record.cls, record.operator, record.phase, record.line, record.held, *record.slots)
         known = self._places.get(key)
         if known is None:
             known = self._places[key] = (self._define(record), Layout.of(record.slots[record.held :]))
@@ -193,6 +193,7 @@ class Steps:
                 "class": record.cls,
                 "operator": record.operator,
                 "phase": record.phase,
+                "line": record.line,
                 "slots": [
                     dict(zip(names, (role, name, type_name(kind), shape, stride), strict=True))
                     for role, name, kind, shape, stride, *_ in record.slots

@@ -132,6 +132,7 @@ def diff_tapes(
     a: AnyPath,
     b: AnyPath,
     *,
+    baseline: Sequence[AnyPath] = (),
     outputs: Sequence[Mapping[str, str]] = (),
     overwrite: bool = False,
     progress: Progress = "auto",
@@ -143,6 +144,8 @@ def diff_tapes(
     a, b
         Tapes, or directories with one of each rank. Twice the same directory: its ranks are compared with each other, as far
         as they should agree.
+    baseline
+        Runs that should be equal to A. What differs between A and one of them is noise: it is counted by itself.
     outputs
         Reports to write: ``path`` and ``format`` of each.
     overwrite
@@ -162,6 +165,7 @@ def diff_tapes(
     files = [str(each) for side in sides.values() for each in (Path(side), *sorted(Path(side).glob(f"*{_ENDING}")))]
     asked = {
         **sides,
+        "baseline": [_request.absolute(each) for each in baseline],
         "names": {path: _request.seen_from(path, here) for path in files},
         "outputs": list(outputs),
         "overwrite": overwrite,
@@ -185,6 +189,8 @@ def render_steps(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     first = document["first"]
     if first is not None:
         yield from _first(first, among)
+        if document["noise"]:
+            yield f"  {plural(document['noise'], 'operator')} more differ as they do between equal runs, or follow from that"
         total, followers = document["total"], document["followers"]
         yield f"  {plural(total, 'operator')} differ, {format_count(followers)} of them can follow from earlier ones"
         others = [each for each in document["differences"] if not each["follows"]][1 : look.clusters + 1]

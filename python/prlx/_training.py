@@ -103,6 +103,8 @@ class TrainingMonitor:
     ----------
     anomalies
         What was found so far.
+    model
+        The module whose gradients are looked at; None until somebody says which.
     snapshot_bytes
         How many bytes of memory a snapshot takes, before the first is made; 0 without snapshots.
 
@@ -146,7 +148,7 @@ class TrainingMonitor:
             )
         self.directory = Path(_request.absolute(directory))
         self.anomalies: list[Anomaly] = []
-        self._model = model
+        self.model = model
         self._loss_threshold, self._gradient_threshold = loss_threshold, gradient_threshold
         self._losses: deque[float] = deque(maxlen=window)
         self._ring, self._most, self._overwrite = ring, most, overwrite
@@ -157,6 +159,48 @@ class TrainingMonitor:
         self._replays = 0
         self._log: IO[str] | None = None
         self._tape: Steps | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it watches: it was entered and not closed."""
+        return self._log is not None
+
+    def hugging_face(self) -> Any:
+        """The monitor as a callback of Hugging Face's trainer.
+
+        It begins with the training and ends with it, and watches the model of the trainer. A step's loss is the mean of what
+        its passes came to; the trainer has clipped the gradients before they are looked at.
+
+        Returns
+        -------
+        transformers.TrainerCallback
+
+        Examples
+        --------
+        >>> monitor = prlx.TrainingMonitor("watched", ring=3)
+        >>> trainer = transformers.Trainer(model, callbacks=[monitor.hugging_face()])  # doctest: +SKIP
+        """
+        from ._callbacks import hugging_face
+
+        return hugging_face(self)
+
+    def lightning(self) -> Any:
+        """The monitor as a callback of Lightning's trainer.
+
+        It begins with the first batch and ends with the fit, and watches the trainer's module. Batches go to ``begin``.
+
+        Returns
+        -------
+        lightning.pytorch.Callback
+
+        Examples
+        --------
+        >>> monitor = prlx.TrainingMonitor("watched", ring=3)
+        >>> trainer = lightning.Trainer(callbacks=[monitor.lightning()])  # doctest: +SKIP
+        """
+        from ._callbacks import lightning
+
+        return lightning(self)
 
     def __enter__(self) -> TrainingMonitor:
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -254,10 +298,10 @@ class TrainingMonitor:
 
     def _norm(self) -> float | None:
         """The norm of all gradients together."""
-        if self._model is None:
+        if self.model is None:
             return None
-        if self._number % _REFRESH == 0:
-            self._parameters = list(self._model.parameters())
+        if self._number % _REFRESH == 0 or not self._parameters:
+            self._parameters = list(self.model.parameters())
         gradients = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
         if not gradients:
             return None

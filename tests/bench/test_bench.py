@@ -129,3 +129,14 @@ def test_quick_benchmark_of_tapes_measures_every_part() -> None:
     assert done.returncode == 0, done.stderr
     for part in ("batch 32", "batch 1024", "everything taken", "modules", "one step in 50", "the monitor alone"):
         assert part in done.stdout, part
+
+
+def test_quick_benchmark_of_databases_measures_both_sizes(data) -> None:
+    """A real export, lengthened to a few MB."""
+    source = data / "other" / "GindaChen+nsys-ai__h100_2gpu_1s.sqlite"
+    words = [sys.executable, REPOSITORY / "bench" / "formats.py", source, "--mb", "12"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    kernels = [int(line.split(" MB, ")[1].split(" ")[0].replace(",", "")) for line in done.stdout.splitlines()]
+    assert len(kernels) == 2
+    assert 3442 <= kernels[0] < kernels[1]

@@ -43,10 +43,11 @@ FLOORS = (
     ("_clocks",),
     ("_peers",),
     # tapes of training steps
-    ("hooks.tensors", "hooks.collectives"),
+    ("hooks.tensors", "hooks.collectives", "hooks.frames"),
     ("hooks.operators", "hooks.twins_made"),
     ("_steps",),
     ("_replay",),
+    ("_callbacks",),
     ("_training",),
     ("torch",),
     # what repeats

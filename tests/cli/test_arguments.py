@@ -183,6 +183,7 @@ MEANINGS = {
     "alpha": ("2%", 0.02),
     "min_change": ("5%", 0.05),
     "similarity": ("0.7", 0.7),
+    "fail_on": ("step>3%", ["step>3%"]),
     "duration": ("2min", 120),
     "keep": ("1h", 3600),
     "time_range": ("1s:2s", "1s:2s"),
@@ -192,7 +193,7 @@ MEANINGS = {
 }
 CONVERTED = ("tolerance", "duration", "keep")  # to text, to ns
 DEFAULTS = ("auto", "degrade", "host", "viewer", "trust", "v2")
-COMPARING = ("alpha", "min_change", "similarity")
+COMPARING = ("alpha", "min_change", "similarity", "baseline", "fail_on")
 MERGING = dict.fromkeys(("output", "format", "overwrite"), "nccl merge")
 NOT_ASKED = {
     "diff lookahead": "of --compat, refused with a warning otherwise",

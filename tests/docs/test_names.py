@@ -45,7 +45,7 @@ EVERY = {"--version"} | {flag for command in (*COMMANDS.values(), XPROF) for fla
 def typed(text: str) -> Iterator[tuple[Command, list[str], str]]:
     """The command lines of prlx in a block or span: the command, its words, and the line."""
     for line in text.replace("\\\n", " ").splitlines():
-        for part in re.split(r"\|\|?|&&|;|(?<![<\w])[12]?>", line.removeprefix("$ ")):
+        for part in re.split(r"\|\|?|&&|;|(?<!\S)[12]?>", line.removeprefix("$ ")):
             part = re.sub(r"^\s*(- run: |(\w+=\S+ )+)", "", part).strip()
             first, _, rest = part.partition(" ")
             if first == "xprof_trace_align":

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.driver.test_program import HERE, TRITON, simulate
@@ -20,12 +21,12 @@ REFUSED = {  # by torch on a real device as well, but for the first
 }
 
 
-def environment():
+def environment(version="3.9.0"):
     if not (TORCH / "torch").is_dir():
         if os.environ.get("CI") == "true":
             pytest.fail("no torch: make build/torch/.ready installs it")
         pytest.skip("no torch (make build/torch/.ready)")
-    path = os.pathsep.join(map(str, (TORCH, TRITON / "3.9.0")))
+    path = os.pathsep.join(map(str, (TORCH, TRITON / version)))
     return {"PYTHONPATH": path, "LD_LIBRARY_PATH": str(TORCH / "stubs"), "TRITON_DEFAULT_FP_FUSION": "1"}
 
 
@@ -88,3 +89,27 @@ def test_operators_of_torchs_own_list_are_right_or_refused(tmp_path):
     assert seen["wrong"] == {}
     assert set(seen["refused"]) == REFUSED
     assert len(seen["right"]) >= 640
+
+
+TUTORIALS = {  # of Triton, that need no newer GPU, with the launches that they make
+    "01-vector-add": 1,
+    "02-fused-softmax": 1,
+    "03-matrix-multiplication": 218,
+    "04-low-memory-dropout": 4,
+    "05-layer-norm": 3,
+    "08-grouped-gemm": 49,
+}
+
+
+@pytest.mark.parametrize("name", TUTORIALS)
+def test_tutorials_of_triton_run_unchanged(name, tmp_path):
+    named = os.environ.get("PRLX_TRITON_TESTS")
+    found = [one for one in ("3.9.0", "3.8.0") if named and (Path(named) / one / "python" / "tutorials").is_dir()]
+    if not found:
+        pytest.skip(f"PRLX_TRITON_TESTS names no checkout of Triton: {len(TUTORIALS)} tutorials are not tried")
+    sources = Path(named) / found[0] / "python" / "tutorials"
+    words = ["--json", "--", sys.executable, "-W", "ignore", HERE / "tutorial.py", sources / f"{name}.py"]
+    done = simulate(*words, cwd=tmp_path, check=False, **environment(found[0]))
+    report = json.loads(done.stdout)
+    assert (report["exit_status"], report["findings"], report["refused"]) == (0, [], []), done.stderr[-2000:]
+    assert report["launches"] == TUTORIALS[name]

@@ -62,6 +62,52 @@ def plain(path: str, level: str = "operators", steps: str = "3", every: str = "1
     }
 
 
+class Between(torch.nn.Module):
+    """Changes in place what one module made before another gets it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(64, 64), torch.nn.Linear(64, 64)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        made = self.first(x)
+        with torch.no_grad():
+            made[3, 3] = float("nan")
+        return self.second(made)
+
+
+def between(path: str) -> None:
+    """A tape of modules of which one gets something else than the other made."""
+    torch.manual_seed(0)
+    net = Between()
+    with prlx.torch.steps(path, level="modules"), torch.no_grad():
+        net(torch.ones(64, 64))
+
+
+def spared() -> dict:
+    """Which tensors of a record are said to be unchanged."""
+    from prlx.hooks.tensors import INPUT, UNCHANGED, Record, Tensors
+
+    tensors = Tensors(torch)
+
+    def marked(*given: torch.Tensor) -> list:
+        record = Record("", "", "", 0)
+        tensors.add(record, INPUT, [("x", each) for each in given])
+        tensors.spare(record)
+        return [each & UNCHANGED > 0 for each in record.addresses]
+
+    x = torch.ones(64, 64)
+    found = {"new": marked(x), "again": marked(x, x), "view": marked(x.view(-1))}
+    x.view(-1).add_(1)
+    found |= {"changed": marked(x), "twice": marked(x)}
+    tensors.forget()
+    found["next step"] = marked(x)
+    with torch.inference_mode():
+        y = torch.ones(64, 64)
+    found["inference"] = marked(y) + marked(y)
+    return found
+
+
 def nothing_is_left(path: str) -> dict:
     """What of torch is different during and after a tape."""
     from torch.nn.modules import module as hooks
@@ -156,6 +202,26 @@ def two_optimizers(path: str) -> dict:
     return {"number": tape.step_number}
 
 
+def by_closure(path: str, level: str) -> dict:
+    """An optimizer that is given a function which computes the loss and its gradients, as Lightning's trainer does."""
+    net = model(2)
+    opt = torch.optim.AdamW(net.parameters(), lr=1e-3)
+    x = torch.ones(4, 16)
+
+    def closure() -> torch.Tensor:
+        opt.zero_grad()
+        loss = net(x).square().mean()
+        if tape.step_number == 1:
+            loss = loss.sub(1e9).log()  # makes NaN too
+        loss.backward()
+        return loss
+
+    with prlx.torch.steps(path, level=level) as tape:
+        for _ in range(3):
+            opt.step(closure)
+    return {"number": tape.step_number}
+
+
 def not_finite(path: str) -> float:
     """A logarithm of a negative number in one module, in the third step."""
 
@@ -167,7 +233,7 @@ def not_finite(path: str) -> float:
             self.shift = 5.0
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return (x + self.shift).log()
+            return (x + self.shift).log()  # makes NaN
 
     net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Sigmoid(), Log(), torch.nn.Linear(4, 4))
     opt = torch.optim.SGD(net.parameters(), lr=0.01)

@@ -51,6 +51,22 @@ def test_a_second_cause_is_not_taken_for_a_follower(tapes):
     assert {each.kind for each in diff.differences if not each.follows} == {"output"}
 
 
+def test_what_equal_runs_differ_in_is_noise(tapes, command):
+    folder, _ = tapes
+    clean, kernel, bit = (folder / f"{name}.tape" for name in ("clean", "kernel", "optimizer-state-bit"))
+    alone = prlx.diff_traces(clean, clean, baseline=kernel, progress=False)
+    assert (alone.conclusion.outcome, alone.document["noise"], alone.document["baseline"]) == ("same", 0, 1)
+    noisy = folder / "noisy.tape"
+    noisy.write_bytes(kernel.read_bytes())
+    diff = prlx.diff_traces(clean, noisy, baseline=[kernel], progress=False)
+    assert (diff.conclusion.outcome, diff.first) == ("inconclusive", None)
+    assert diff.document["noise"] > 10
+    done = command("diff", clean, bit, "--baseline", kernel)
+    assert (done.returncode, "aten.mul_.Tensor of 0.weight" in done.stdout) == (1, True), done
+    itself = command("diff", clean, bit, "--baseline", clean)
+    assert (itself.returncode, "is A itself" in itself.stderr) == (2, True), itself
+
+
 def test_equal_trainings_are_the_same(train_in, tmp_path):
     train_in(tmp_path, "harms.equal", EQUAL)
     outcomes = [

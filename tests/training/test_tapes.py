@@ -44,6 +44,27 @@ def test_modules_are_taken_without_their_operators(train, tmp_path):
     assert modules["1.0.weight"] == 6, "gradient and parameter, in each of three steps"
 
 
+def test_a_module_that_gets_something_else_than_was_made_is_no_maker(train, tmp_path):
+    train("between", "a.tape")
+    tape = described(tmp_path / "a.tape")
+    assert tape["operators"] == 3
+    made, carried = tape["first_maker"], tape["first_carrier"]
+    assert carried["at"]["module"] == "second"
+    assert made["at"]["class"] == "Between"
+
+
+def test_a_tensor_is_looked_at_again_where_torch_changed_it(train):
+    assert train("spared") == {
+        "new": [False],
+        "again": [True, True],
+        "view": [False],
+        "changed": [False],
+        "twice": [True],
+        "next step": [False],
+        "inference": [False, False],
+    }
+
+
 def test_one_step_in_so_many_and_the_last_ones(train, tmp_path):
     train("plain", "a.tape", "operators", 11, 5)
     tape = described(tmp_path / "a.tape")
@@ -90,6 +111,27 @@ def test_inspect_names_the_maker_of_nan(train, tmp_path):
     made = described(tmp_path / "a.tape")["first_maker"]
     assert (made["at"]["step"], made["at"]["module"], made["at"]["class"]) == (2, "2", "Log")
     assert (made["at"]["operator"], made["at"]["phase"]) == ("aten.log.default", "forward")
+    assert made["line"] == line_of("# makes NaN\n")
+    assert made["text"].endswith(f"called at {made['line']}")
+
+
+def line_of(comment):
+    """The line of the programs that ends in a comment, as tapes name it: they run elsewhere."""
+    text = (HERE / "programs.py").read_text()
+    return f"{HERE / 'programs.py'}:{text[: text.index(comment)].count(chr(10)) + 1}"
+
+
+def test_a_step_whose_loss_the_optimizer_asks_for(train, tmp_path):
+    assert train("by_closure", "a.tape", "operators") == {"number": 2}
+    tape = described(tmp_path / "a.tape")
+    assert (tape["steps"], tape["first_step"], tape["last_step"]) == (3, 0, 2)
+    made = tape["first_maker"]
+    assert (made["at"]["step"], made["at"]["phase"], made["line"]) == (1, "forward", line_of("# makes NaN too"))
+    modules = {each["module"]: each["operators"] for each in tape["modules"]}
+    assert modules["1.0.weight"] >= 3 * 5, "the optimizer's operators are of their parameters"
+    train("by_closure", "b.tape", "modules")
+    modules = {each["module"]: each["operators"] for each in described(tmp_path / "b.tape")["modules"]}
+    assert modules["1.0.weight"] == 6, "gradient and parameter, in each of three steps"
 
 
 def test_arguments_that_make_no_sense_are_refused(tmp_path):

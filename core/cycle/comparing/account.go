@@ -60,7 +60,14 @@ type Accounts struct {
 	Parts  [][]string         // by pair and row: the part of the account that the row is in; nil where classes are not aligned
 	Costs  []Cost             // of pairs that stand in no other one
 	Inside []bool             // by pair: it stands in another one
+	Judges []Judge            // the rows that judge those of pairs that stand in no other one, each once
 	Mean   cycledoc.Account   // of a mean step
+}
+
+// Judge is a row of a pair that says whether kernels of a step changed.
+type Judge struct {
+	Pair, Row int
+	PerStep   float64 // how often a step has it
 }
 
 // Cost is a row of a pair, or the time between its kernels, that costs or saves time.
@@ -141,10 +148,15 @@ func (c *accounting) balance(k int, owners [2][]place, list bool) cycledoc.Accou
 	}
 	costs := map[item]float64{}
 	var found []item
+	times := map[item]int{}
+	var judges []item
 	c.out.Parts[k] = make([]string, len(p.Rows))
 	for i := range p.Rows {
 		row := &p.Rows[i]
 		judge := c.judge(item{k, i}, owners)
+		if times[judge]++; times[judge] == 1 {
+			judges = append(judges, judge)
+		}
 		part := partOf(&c.Result.Pairs[judge.pair].Rows[judge.row])
 		c.out.Parts[k][i] = part
 		s.add(part, row.BNS-row.ANS, 1)
@@ -158,6 +170,9 @@ func (c *accounting) balance(k int, owners [2][]place, list bool) cycledoc.Accou
 	}
 	s.add(cycledoc.PartOverlap, busy, 0)
 	if list {
+		for _, x := range judges {
+			c.out.Judges = append(c.out.Judges, Judge{x.pair, x.row, float64(times[x]) * c.perStep(p)})
+		}
 		for _, x := range found {
 			q := &c.Result.Pairs[x.pair]
 			row := &q.Rows[x.row]

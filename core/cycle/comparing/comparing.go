@@ -12,24 +12,48 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 )
 
-// Runs pairs the classes of two runs. Again finds the cycles of one anew, where the other one was searched in a different way.
-func Runs(j *job.Job, a, b *structure.Run, opt Options, again func(*kernels.Trace, structure.Options) (*structure.Run, error)) (*Comparison, error) {
+// again finds the cycles of a run anew, where the run that it is compared with was searched in a different way.
+type again func(*kernels.Trace, structure.Options) (*structure.Run, error)
+
+// Runs pairs the classes of two runs. Baselines are runs that should be equal to a: a change counts where it is more than what they differ by.
+func Runs(j *job.Job, a, b *structure.Run, baselines []*structure.Run, opt Options, find again) (*Comparison, error) {
 	opt, err := opt.filled()
 	if err != nil {
 		return nil, err
 	}
+	c, err := gathered(j, a, b, opt, find)
+	if err != nil {
+		return nil, err
+	}
+	c.Baselines = len(baselines)
+	for _, base := range baselines {
+		o, err := gathered(j, a, base, opt, find)
+		if err != nil {
+			return nil, err
+		}
+		o.run(opt.Similarity)
+		if c.noise == nil {
+			c.noise = pairs.NewBaselines(opt.Alpha)
+		}
+		c.noise.Add(o.Result, o.ViewsA)
+	}
+	c.run(opt.Similarity)
+	if len(c.Result.Pairs) == 0 && opt.Similarity > leastSimilarity {
+		c.run(leastSimilarity)
+	}
+	return c, nil
+}
+
+// gathered are two runs side by side, before their classes are paired.
+func gathered(j *job.Job, a, b *structure.Run, opt Options, find again) (*Comparison, error) {
 	ctx := context.Background()
 	if j != nil {
 		ctx = j.Context()
 	}
 	j.Progress().SetStage("comparing")
-	c := &Comparison{Opt: opt, A: a, B: b, again: again}
+	c := &Comparison{Opt: opt, A: a, B: b, again: find}
 	if err := c.gather(ctx, j); err != nil {
 		return nil, err
-	}
-	c.run(opt.Similarity)
-	if len(c.Result.Pairs) == 0 && opt.Similarity > leastSimilarity {
-		c.run(leastSimilarity)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fault.New(fault.Cancelled, "the comparison of cycles was cancelled").Wrap(err)
@@ -98,7 +122,20 @@ func (c *Comparison) sameKeys() error {
 
 func (c *Comparison) run(similarity float64) {
 	c.Similarity = similarity
-	c.Result = pairs.Classes(c.ViewsA, c.ViewsB, pairs.Options{Alpha: c.Opt.Alpha, MinChange: c.Opt.MinChange, Similarity: similarity})
+	c.Result = pairs.Classes(c.ViewsA, c.ViewsB, pairs.Options{Alpha: c.Opt.Alpha, MinChange: c.Opt.MinChange, Similarity: similarity, Baselines: c.noise})
+}
+
+// Limit is the smallest change of a row of a pair that most runs like these would have told from chance, as a share; -1: none.
+func (c *Comparison) Limit(pair, row int) float64 {
+	return c.Result.Limit(c.ViewsA, c.ViewsB, pair, row)
+}
+
+// BaselinesWith is how many baselines have the class of a pair.
+func (c *Comparison) BaselinesWith(pair int) int {
+	if c.noise == nil {
+		return 0
+	}
+	return c.noise.Has(c.ViewsA[c.Result.Pairs[pair].A].ID)
 }
 
 // Comparison is two runs side by side.
@@ -110,5 +147,7 @@ type Comparison struct {
 	ListA, ListB   []Compared
 	ViewsA, ViewsB []pairs.ClassView
 	Result         *pairs.Comparison
-	again          func(*kernels.Trace, structure.Options) (*structure.Run, error) // finds the cycles of a run anew
+	Baselines      int              // runs that should be equal to a
+	noise          *pairs.Baselines // nil where there are none
+	again          again
 }

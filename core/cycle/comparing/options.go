@@ -1,6 +1,7 @@
 package comparing
 
 import (
+	"github.com/prlx-go/prlx/core/cycle/gate"
 	"github.com/prlx-go/prlx/core/cycle/pairs"
 	"github.com/prlx-go/prlx/core/fault"
 )
@@ -10,7 +11,8 @@ type Options struct {
 	Alpha       float64 // chance of a false change in one class; 0 means 0.01
 	MinChange   float64 // smallest change worth a word, as a share; 0 means 0.03
 	Similarity  float64 // least share of common kernels of two classes that are paired; 0 means 0.5
-	Repetitions int     // most repetitions of a class that are tested, spread evenly over the run; 0 means 200
+	Gates       []gate.Gate
+	Repetitions int // most repetitions of a class that are tested, spread evenly over the run; 0 means 200
 }
 
 func (o Options) filled() (Options, error) {

@@ -71,7 +71,7 @@ func (o *origin) place(r, other *structure.Run, list, others []Compared) (mine, 
 		if err != nil {
 			return nil, nil, err
 		}
-		if found == nil {
+		if found == nil || partOfLonger(found, others) {
 			continue
 		}
 		again, err := o.find(r, r, x.Class)
@@ -93,6 +93,22 @@ func (o *origin) place(r, other *structure.Run, list, others []Compared) (mine, 
 		list[i] = Compared{Class: again, Shown: x.Shown, each: each, placed: true}
 	}
 	return list, others, nil
+}
+
+// partOfLonger reports whether what was found of a class in a run is there the part of a longer class of its own on that level: its kernels and some
+// more, beside the border. The two are then compared as they are, else what the longer one has more would be compared with nothing.
+func partOfLonger(found *structure.Class, own []Compared) bool {
+	apart, all := map[int]int{}, 0
+	for pi := range found.Parts {
+		reps := found.Parts[pi].Reps
+		for i := 1; i < len(reps); i++ {
+			apart[int(reps[i].Start-reps[i-1].Start)]++
+			all++
+		}
+	}
+	return slices.ContainsFunc(own, func(y Compared) bool {
+		return !y.placed && y.Depth == found.Depth && y.Period() > found.Period() && float64(apart[y.Period()]) >= longerShare*float64(max(1, all))
+	})
 }
 
 // twinsOf are the words that several classes of a run have.

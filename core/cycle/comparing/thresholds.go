@@ -8,6 +8,8 @@ const (
 	// defaultRepetitions of a class are tested, where the options say nothing; they may not ask for fewer than leastRepetitions.
 	defaultRepetitions = 200
 	leastRepetitions   = 2
+	// longerShare of the distances between the places of a class are the period of a longer class, of which it is then a part.
+	longerShare = 0.75
 	// maxOriginWork bounds the kernels that are looked at in search of classes of the other run, in all; each class costs the length of the run.
 	maxOriginWork = 1 << 30
 	// viewValues bounds the times that are held of one class.

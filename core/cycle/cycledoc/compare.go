@@ -8,6 +8,7 @@ type CompareDocument struct {
 	Status       string          `json:"status"`  // "same" | "changed" | "unmatched": no class of a is one of b | "inconclusive": nothing changed as far as can be told, and that is not far enough
 	Verdict      string          `json:"verdict"` // one or two sentences: the change of the step and what costs most
 	Conclusion   verdict.Verdict `json:"conclusion"`
+	Gate         *Gate           `json:"gate,omitempty"` // how the runs stand against what the comparison should fail on; absent where nothing was named
 	A            Side            `json:"a"`
 	B            Side            `json:"b"`
 	Pairs        []ClassPair     `json:"pairs"`  // steps first, then by the time in a
@@ -68,7 +69,35 @@ type ClassPair struct {
 	Kinds      RowKinds   `json:"kinds"`
 	Rows       []PairRow  `json:"rows"`    // in order of a
 	Note       string     `json:"note"`    // why there are no rows, ""
+	Limit      *float64   `json:"limit"`   // the smallest change of wall that most runs like these would have told from chance, as a share; null: none
 	Account    Account    `json:"account"` // where the time of a repetition went
+}
+
+// Gate says how a comparison stands against its gates: what it is to fail on.
+type Gate struct {
+	verdict.Verdict              // failed: one is crossed | inconclusive: none is, and the evidence is not enough | passed
+	Gates           []GateResult `json:"gates"` // as they were given
+}
+
+// GateResult is one gate.
+type GateResult struct {
+	Gate    string          `json:"gate"` // as it was given
+	Outcome verdict.Outcome `json:"outcome"`
+	Why     string          `json:"why"`
+	Looked  int             `json:"looked"` // what it looked at: pairs of classes, or rows of kernels
+	Limit   *float64        `json:"limit"`  // the smallest change that would have been seen in each of them, as a share; null: unknown, or none is asked for
+	Crossed []Crossing      `json:"crossed"`
+}
+
+// Crossing is what crosses a gate.
+type Crossing struct {
+	What     string  `json:"what"`  // a class, or kernels and how they changed
+	Class    string  `json:"class"` // the class in a that it belongs to
+	ANS      float64 `json:"a_ns"`  // mean
+	BNS      float64 `json:"b_ns"`
+	Relative float64 `json:"relative"` // 0 where a has nothing like it
+	StepNS   float64 `json:"step_ns"`  // what it costs a step
+	P        float64 `json:"p"`        // 1 where nothing is tested
 }
 
 // Account says where the difference of two mean times went. All are whole nanoseconds, and the parts add up to delta_ns exactly. The times are those
@@ -133,7 +162,7 @@ type Delta struct {
 	DeltaNS  float64 `json:"delta_ns"`
 	Relative float64 `json:"relative"` // delta / a; 0 where a is 0
 	P        float64 `json:"p"`        // two-sided, before correction, of the test that by names, else of the ranks; 1 when not tested
-	Verdict  string  `json:"verdict"`  // "slower" | "faster" | "no significant change" | "not enough repetitions" | ""
+	Verdict  string  `json:"verdict"`  // "slower" | "faster" | "no significant change" | "within the baselines" | "not enough repetitions" | ""
 	By       string  `json:"by"`       // what tells it from chance: "ranks" | "tails": more of the repetitions take far longer than usual | "means" | "": nothing
 	ALate    int     `json:"a_late"`   // tested repetitions that take far longer than is usual in both runs
 	BLate    int     `json:"b_late"`
@@ -161,6 +190,8 @@ type RowSlot struct {
 	MinNS    int64   `json:"min_ns"`
 	MaxNS    int64   `json:"max_ns"`
 	StdDevNS float64 `json:"stddev_ns"`
+	Module   string  `json:"module,omitempty"`
+	Operator string  `json:"operator,omitempty"`
 }
 
 // Cost is one row, or the gap of a class, that costs or saves time.
@@ -169,9 +200,10 @@ type Cost struct {
 	Row      int     `json:"row"`  // index into its rows, -1 for the gap between kernels
 	Of       int     `json:"of"`   // index into pairs: step_ns is a part of that one's account
 	Level    string  `json:"level"`
-	Class    string  `json:"class"`   // name in a
-	What     string  `json:"what"`    // in words: kernel, kind of change
-	StepNS   float64 `json:"step_ns"` // a repetition of what it is of: a step, as a rule
+	Class    string  `json:"class"`            // name in a
+	What     string  `json:"what"`             // in words: kernel, kind of change
+	Module   string  `json:"module,omitempty"` // what the kernel belongs to, where that was asked for and the traces say it
+	StepNS   float64 `json:"step_ns"`          // a repetition of what it is of: a step, as a rule
 	Relative float64 `json:"relative"`
 	P        float64 `json:"p"`
 }
@@ -181,5 +213,6 @@ type CompareSettings struct {
 	Alpha       float64 `json:"alpha"`       // chance of a false change in one class
 	MinChange   float64 `json:"min_change"`  // smallest change worth a word, as a share
 	Similarity  float64 `json:"similarity"`  // least share of common kernels of two classes that are paired
+	Baselines   int     `json:"baselines"`   // runs that should be equal to a
 	Repetitions int     `json:"repetitions"` // most repetitions of a class that are tested, spread over the run
 }

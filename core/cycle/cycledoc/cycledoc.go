@@ -217,6 +217,11 @@ type Slot struct {
 	Share     float64 `json:"share"`       // of kernel_ns of the class
 	GapNS     float64 `json:"gap_ns"`      // idle time in front of it within a repetition, mean; 0 for the first
 	GraphRuns int64   `json:"graph_count"` // of Count, those that a graph launch started
+
+	// What most of its kernels belong to; absent unless asked for, and where the trace does not say it.
+	Module     string `json:"module,omitempty"`     // modules and named ranges from the outside in, as the host called them: "Layer / Attention / Linear[0]"
+	Operator   string `json:"operator,omitempty"`   // the innermost operator that launched it
+	Collective string `json:"collective,omitempty"` // what it does, among how many ranks, of what size
 }
 
 // BesideSlot is a kernel of another stream.

@@ -315,6 +315,18 @@ func (f *finisher) columns() {
 		})
 		r.Blocks.Drop()
 	}
+	if r.Scopes.N > 0 {
+		owner := f.scopes()
+		f.each(func(s *Sequence, order []uint32) {
+			s.Owner = make([]uint32, len(order))
+			for i, k := range order {
+				if int(k) < r.Scopes.N {
+					s.Owner[i] = owner[r.Scopes.At(k)]
+				}
+			}
+		})
+		r.Scopes.Drop()
+	}
 	f.corr = make([][]uint32, len(f.order))
 	for s, order := range f.order { // in place: the order is not needed after this
 		for i, k := range order {
@@ -328,6 +340,17 @@ func (f *finisher) columns() {
 	f.g.Launches.Corr.Drop()
 	f.g.Launches.Process.Drop()
 	f.collect()
+}
+
+// scopes makes owners of what recorders wrote beside kernels; the place in the list is the number in Rows.Scopes.
+func (f *finisher) scopes() []uint32 {
+	all := newOwners()
+	out := make([]uint32, len(f.g.Scopes.All)+1)
+	for i, text := range f.g.Scopes.All {
+		out[i+1] = all.number(Owner{Path: scopePath(text)})
+	}
+	f.t.Owners = all.all
+	return out
 }
 
 func (f *finisher) each(build func(s *Sequence, order []uint32)) {

@@ -17,6 +17,8 @@ type Options struct {
 	Copies bool
 	// MaxKernels bounds what is kept; more is a Limit error. 0 means 1 << 30.
 	MaxKernels int
+	// Owners says what kernels belong to, in a second pass over the file.
+	Owners bool
 	// Salvage reads what is complete of a file that was cut. Chrome JSON is always read so.
 	Salvage bool
 }
@@ -32,8 +34,9 @@ type Trace struct {
 	BaseNS   int64    // baseTimeNanoseconds of a Chrome trace: starts include it, the file's ts do not
 	Warnings []string // one sentence each
 	Losses   Losses
-	Left     int // traces of the same run that could not be read and were left out
-	World    int // ranks of the job, as the recorder says it; 0 unknown
+	Left     int     // traces of the same run that could not be read and were left out
+	World    int     // ranks of the job, as the recorder says it; 0 unknown
+	Owners   []Owner // what Sequence.Owner points into; the first is unknown
 }
 
 // Kernels is the number of kernels of all sequences.
@@ -59,6 +62,8 @@ type Sequence struct {
 	// Graph is the number of the graph launch that started the kernel, counted from 1 in order of first kernel; 0 is none. nil where the
 	// trace has no graph launch.
 	Graph []uint32
+	// Owner is what the kernel belongs to, a place in Trace.Owners. nil unless asked for (Options.Owners).
+	Owner []uint32
 	// Blocks is how many thread blocks the kernel was launched with, 0 unknown. nil where the trace says it of none.
 	Blocks []uint32
 

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/trace/formats"
 	"github.com/prlx-go/prlx/core/trace/work"
@@ -12,18 +13,26 @@ func Read(j *job.Job, path string, opt Options) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
+	if stream != nil && opt.Owners {
+		stream.Close()
+		return nil, fault.New(fault.Usage, "can be read only once, and what kernels belong to takes a second look").WithPath(path).WithHint("name a file, or do not ask for modules")
+	}
 	options := opt.work()
 	options.Stream = stream
 	found, err := f.Work(j, path, options)
 	if err != nil {
 		return nil, err
 	}
-	return (&gather{found}).finish(j.Context(), f.Name, f.Devices)
+	t, err := (&gather{found}).finish(j.Context(), f.Name, f.Devices)
+	if err == nil && opt.Owners && t.Owners == nil { // else the recorder wrote them beside the kernels
+		err = t.own(j, opt.Salvage)
+	}
+	return t, err
 }
 
 // work is what a reader looks for.
 func (o Options) work() work.Options {
-	return work.Options{Copies: o.Copies, MaxKernels: o.MaxKernels, Salvage: o.Salvage, Read: read}
+	return work.Options{Copies: o.Copies, MaxKernels: o.MaxKernels, Scopes: o.Owners, Salvage: o.Salvage, Read: read}
 }
 
 // gather is what a reader found, until finish makes a Trace of it.

@@ -21,3 +21,11 @@ const (
 	psPerNS   = 1000
 	longestNS = math.MaxInt64 / (2 * psPerNS) // duration above which a kernel ends there: its end must be a number of picoseconds
 )
+
+// What kernels belong to.
+const (
+	maxOwned       = 1 << 24 // ranges, and kernels, that are kept to tell what kernels belong to
+	maxRangeNumber = 1 << 20 // a larger number at the end of a range's name is part of the name: an address, a time
+	kibi           = 1024
+	longestNumber  = 20 // digits of the number of an operator
+)

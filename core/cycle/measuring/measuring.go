@@ -169,7 +169,8 @@ type gathered struct {
 	gap    int64 // idle time in front of it
 	gaps   int64
 	graph  int64
-	blocks int64 // thread blocks, of launches that say it
+	owners map[uint32]int64 // repetitions by owner
+	blocks int64            // thread blocks, of launches that say it
 	sized  int64
 	name   uint32
 	stream uint16
@@ -217,6 +218,12 @@ func (f *measurer) measureSlots(c *structure.Class, from, to int, room []int64) 
 			}
 			if s.Graph != nil && s.Graph[i] != 0 {
 				x.graph++
+			}
+			if s.Owner != nil && s.Owner[i] != 0 {
+				if x.owners == nil {
+					x.owners = map[uint32]int64{}
+				}
+				x.owners[s.Owner[i]]++
 			}
 			if s.Blocks != nil && s.Blocks[i] != 0 {
 				x.blocks += int64(s.Blocks[i])
@@ -284,6 +291,7 @@ func (f *measurer) slot(c *structure.Class, number int, g *gathered) cycledoc.Sl
 			out.Stream = r.Seq(track).Streams[g.stream].Name
 		}
 	}
+	owned(r.Trace.Owners, g.owners, &out)
 	return out
 }
 

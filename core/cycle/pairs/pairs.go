@@ -36,6 +36,7 @@ type Options struct {
 	Alpha      float64 // chance of a false change in one class; 0 means DefaultAlpha
 	MinChange  float64 // smallest change worth a word, as a share; 0 means DefaultMinChange
 	Similarity float64 // least share of common kernels of two matched classes; 0 means DefaultSimilarity
+	Baselines  *Baselines
 }
 
 func (o Options) filled() Options {
@@ -97,6 +98,8 @@ type Comparison struct {
 	Pairs                     []Pair
 	OnlyA, OnlyB              []int
 	Regressions, Improvements []ref
+
+	alpha float64
 }
 
 // keys are the keys of one class as numbers that both classes share.
@@ -125,7 +128,7 @@ func number(a, b []Slot) (keys, keys) {
 // Classes compares the classes of two runs.
 func Classes(a, b []ClassView, opt Options) *Comparison {
 	opt = opt.filled()
-	c := &Comparison{}
+	c := &Comparison{alpha: opt.Alpha}
 	matched := match(a, b, opt)
 	for i := range a {
 		j, ok := matched[i]
@@ -236,18 +239,15 @@ func alike(a, b []Slot) float64 {
 
 func comparePair(as, bs []ClassView, i, j int, opt Options) Pair {
 	a, b := &as[i], &bs[j]
-	x, y := a.known(), b.known()
-	if x == nil || y == nil {
-		x, y = nil, nil
-	}
-	wallA, gapA := a.times(x)
-	wallB, gapB := b.times(y)
+	x, y := bothKnown(a, b)
+	wallA, gapA, wallB, gapB := compared(a, b)
 	p := Pair{
 		A: i, B: j, Similarity: alike(a.Slots, b.Slots), Wall: tested(wallA, wallB), Gap: tested(gapA, gapB),
 		ANS: whole(sum(wallA), len(wallA)), BNS: whole(sum(wallB), len(wallB)),
 	}
 	p.IdleANS = p.ANS - whole(sum(wallA)-sum(gapA), len(wallA))
 	p.IdleBNS = p.BNS - whole(sum(wallB)-sum(gapB), len(wallB))
+	opt.noise(&p, a)
 	judge([]*Change{&p.Wall}, func(int) (int, int) { return len(wallA), len(wallB) }, opt.Alpha, opt.MinChange)
 	judge([]*Change{&p.Gap}, func(int) (int, int) { return len(gapA), len(gapB) }, opt.Alpha, opt.MinChange)
 	if len(a.Slots) > maxPeriod || len(b.Slots) > maxPeriod {
@@ -267,6 +267,7 @@ func comparePair(as, bs []ClassView, i, j int, opt Options) Pair {
 			row.Change = Change{P: 1}
 		} else {
 			row.Change = tested(all, beside)
+			row.Noise = opt.noiseOf(a, row.A)
 			changes = append(changes, &row.Change)
 			reps = append(reps, [2]int{len(all), len(beside)})
 		}
@@ -279,6 +280,22 @@ func comparePair(as, bs []ClassView, i, j int, opt Options) Pair {
 	}
 	judge(changes, func(i int) (int, int) { return reps[i][0], reps[i][1] }, opt.Alpha, opt.MinChange)
 	return p
+}
+
+// compared are the wall and idle times of two classes that are compared.
+func compared(a, b *ClassView) (wallA, gapA, wallB, gapB []int64) {
+	x, y := bothKnown(a, b)
+	wallA, gapA = a.times(x)
+	wallB, gapB = b.times(y)
+	return wallA, gapA, wallB, gapB
+}
+
+// bothKnown are the known repetitions of two classes; nil for both where one has none.
+func bothKnown(a, b *ClassView) (x, y []int) {
+	if x, y = a.known(), b.known(); x == nil || y == nil {
+		return nil, nil
+	}
+	return x, y
 }
 
 // known are the repetitions that something follows at once, whose time up to the border behind them is known; nil where there is none.

@@ -11,11 +11,12 @@ type Verdict string
 
 // The verdicts.
 const (
-	Slower    Verdict = "slower"
-	Faster    Verdict = "faster"
-	Same      Verdict = "no significant change"
-	TooFew    Verdict = "not enough repetitions"
-	NotTested Verdict = ""
+	Slower      Verdict = "slower"
+	Faster      Verdict = "faster"
+	Same        Verdict = "no significant change"
+	TooFew      Verdict = "not enough repetitions"
+	withinNoise Verdict = "within the baselines" // a test tells it from chance, and runs that should be equal differ by as much
+	NotTested   Verdict = ""
 )
 
 // Change compares one time of two runs.
@@ -23,9 +24,11 @@ type Change struct {
 	MeanA, MeanB   float64 // ns
 	P              float64 // two-sided, before correction, of the test that By names, of the ranks where none does; 1 when not tested
 	Verdict        Verdict
-	By             string // the test that tells the change from chance: byRanks, ByTails or byMeans; "" none
-	CountA, CountB int    // repetitions that are compared
-	LateA, LateB   int    // of these, those that take far longer than is usual in both runs
+	By             string    // the test that tells the change from chance: byRanks, ByTails or byMeans; "" none
+	CountA, CountB int       // repetitions that are compared
+	LateA, LateB   int       // of these, those that take far longer than is usual in both runs
+	Told           bool      // a test tells it from chance, and it is more than the baselines differ by, however small it is
+	Noise          *interval // what the baselines differ by; nil where there are none
 
 	tests []test
 }
@@ -270,7 +273,7 @@ func apart(a, b []int64, of func([]int64) float64) bool {
 
 // stages gives the least and the greatest value of the stages of a run.
 func stages(x []int64, of func([]int64) float64) (low, high float64) {
-	n := max(1, min(maxStages, len(x)/MinRepetitions))
+	n := stagesOf(x)
 	for i := range n {
 		m := of(x[i*len(x)/n : (i+1)*len(x)/n])
 		if i == 0 {
@@ -280,6 +283,8 @@ func stages(x []int64, of func([]int64) float64) (low, high float64) {
 	}
 	return low, high
 }
+
+func stagesOf(x []int64) int { return max(1, min(maxStages, len(x)/MinRepetitions)) }
 
 func median(x []int64) float64 {
 	sorted := slices.Sorted(slices.Values(x))
@@ -307,7 +312,14 @@ func judge(changes []*Change, reps func(i int) (a, b int), alpha, smallest float
 			c.Verdict = TooFew
 		}
 		by := c.told(alpha / float64(len(order)-k))
-		if passing = passing && by != nil; !passing || math.Abs(c.DeltaNS()) < smallest*c.MeanA {
+		if passing = passing && by != nil; !passing {
+			continue
+		}
+		if c.Told = !c.Noise.holds(c.Relative()); math.Abs(c.DeltaNS()) < smallest*c.MeanA {
+			continue
+		}
+		if !c.Told {
+			c.Verdict = withinNoise
 			continue
 		}
 		c.P, c.By = by.p, by.by

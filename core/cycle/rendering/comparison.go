@@ -23,7 +23,7 @@ func Comparison(made *comparing.Comparison) *cycledoc.CompareDocument {
 	d := &cycledoc.CompareDocument{
 		Schema: cycledoc.CompareSchema, A: side(c.FoundA), B: side(c.FoundB), Pairs: []cycledoc.ClassPair{}, OnlyA: []cycledoc.ClassBrief{}, OnlyB: []cycledoc.ClassBrief{},
 		Regressions: []cycledoc.Cost{}, Improvements: []cycledoc.Cost{}, Warnings: []string{},
-		Options: cycledoc.CompareSettings{Alpha: c.Opt.Alpha, MinChange: c.Opt.MinChange, Similarity: c.Opt.Similarity, Repetitions: c.Opt.Repetitions},
+		Options: cycledoc.CompareSettings{Alpha: c.Opt.Alpha, MinChange: c.Opt.MinChange, Similarity: c.Opt.Similarity, Baselines: c.Baselines, Repetitions: c.Opt.Repetitions},
 	}
 	accounts := c.Accounts()
 	at := make([]int, len(accounts.Order)) // place in the document of a pair of the result
@@ -45,6 +45,9 @@ func Comparison(made *comparing.Comparison) *cycledoc.CompareDocument {
 	slices.SortStableFunc(d.Improvements, func(x, y cycledoc.Cost) int { return cmp.Compare(x.StepNS, y.StepNS) })
 	c.warn(d)
 	d.Conclusion = c.conclude(d, accounts)
+	lacks := c.looked(d)
+	c.outside(&lacks, d)
+	d.Gate = c.gates(d, accounts, lacks.Open("").Missing)
 	d.Status = c.status(d)
 	d.Verdict = c.verdict(d)
 	return d
@@ -74,6 +77,9 @@ func (c changes) pair(k int, accounts *comparing.Accounts) cycledoc.ClassPair {
 		A: brief(c.ListA[p.A].Shown), B: brief(c.ListB[p.B].Shown), Level: a.LevelName(), Similarity: p.Similarity, Rotation: p.Rotation, PerStepA: c.ViewsA[p.A].PerStep,
 		PerStepB: c.ViewsB[p.B].PerStep, Wall: delta(p.Wall), Gap: delta(p.Gap), Rows: make([]cycledoc.PairRow, 0, len(p.Rows)), Note: p.Note, Account: accounts.Of[k],
 		Busy: cycledoc.Delta{ANS: a.Busy.Mean, BNS: b.Busy.Mean, DeltaNS: b.Busy.Mean - a.Busy.Mean, P: 1},
+	}
+	if limit := c.Limit(k, pairs.Wall); limit >= 0 {
+		out.Limit = &limit
 	}
 	if a.Busy.Mean > 0 {
 		out.Busy.Relative = out.Busy.DeltaNS / a.Busy.Mean
@@ -117,7 +123,7 @@ func rowSlots(c *structure.Class, places []int) []cycledoc.RowSlot {
 	out := make([]cycledoc.RowSlot, 0, len(places))
 	for _, i := range places {
 		s := &c.Slots[i]
-		out = append(out, cycledoc.RowSlot{Slot: i, Name: s.Name, MeanNS: s.MeanNS, MinNS: s.MinNS, MaxNS: s.MaxNS, StdDevNS: s.StdDevNS})
+		out = append(out, cycledoc.RowSlot{Slot: i, Name: s.Name, MeanNS: s.MeanNS, MinNS: s.MinNS, MaxNS: s.MaxNS, StdDevNS: s.StdDevNS, Module: s.Module, Operator: s.Operator})
 	}
 	return out
 }
@@ -130,7 +136,14 @@ func (c changes) cost(d *cycledoc.CompareDocument, x *comparing.Cost, at []int) 
 		What: "time between kernels", StepNS: x.StepNS, Relative: x.Relative, P: x.P,
 	}
 	if x.Row >= 0 {
-		out.What = what(&p.Rows[x.Row], c.ListA[p.A].Class, c.ListB[p.B].Class)
+		row, a, b := &p.Rows[x.Row], c.ListA[p.A].Class, c.ListB[p.B].Class
+		out.What = what(row, a, b)
+		switch {
+		case len(row.A) > 0:
+			out.Module = a.Slots[row.A[0]].Module
+		case len(row.B) > 0:
+			out.Module = b.Slots[row.B[0]].Module
+		}
 	}
 	if x.StepNS > 0 {
 		d.Regressions = append(d.Regressions, out)
@@ -246,6 +259,9 @@ func (c changes) verdict(d *cycledoc.CompareDocument) string {
 	list("Saves most", d.Improvements)
 	if d.Status == cycledoc.CompareSame {
 		text += " Nothing changed by more than chance."
+		if p.Limit != nil {
+			text += fmt.Sprintf(" A change of it below %.1f %% could not have been seen.", 100*max(*p.Limit, c.Opt.MinChange))
+		}
 	}
 	return text + open
 }

@@ -152,6 +152,30 @@ func (r renderer) ranks() int {
 // conclude says whether the runs are the same: that no test finds a change says so only where the repetitions are enough for a test, where the means
 // agree as well, and where what was compared takes the time of both runs.
 func (c changes) conclude(d *cycledoc.CompareDocument, accounts *comparing.Accounts) verdict.Verdict {
+	e := c.looked(d)
+	for n, k := range accounts.Order {
+		if !accounts.Inside[k] {
+			c.doubt(&e, d, &d.Pairs[n], k)
+		}
+	}
+	c.outside(&e, d)
+	// Where one side has nothing to compare, that the other one has something is no difference between their steps.
+	if len(c.FoundA.Classes) == 0 || len(c.FoundB.Classes) == 0 {
+		return e.Compare(false, "")
+	}
+	why := "no cycle of one run is like one of the other"
+	if len(d.Pairs) > 0 {
+		why = headlineText(&d.Pairs[headline(d.Pairs)])
+	}
+	pair, alone := differs(d)
+	if a, b := c.FoundA.Trace, c.FoundB.Trace; alone && !pair && (a.Losses.Truncated || b.Losses.Truncated || c.FoundA.Limited || c.FoundB.Limited) {
+		return e.Open("one run has cycles that were not found in the other, of which a part is missing") // which may hold them
+	}
+	return e.Compare(pair || alone, why)
+}
+
+// looked is what is compared, and what the runs lack whatever is asked of them.
+func (c changes) looked(d *cycledoc.CompareDocument) verdict.Evidence {
 	var e verdict.Evidence
 	repetitionsA, repetitionsB := int64(0), int64(0)
 	for i := range d.Pairs {
@@ -172,27 +196,17 @@ func (c changes) conclude(d *cycledoc.CompareDocument, accounts *comparing.Accou
 			e.Lacks("cycles of "+s.name, "nothing in it repeats")
 		}
 	}
-	for n, k := range accounts.Order {
-		if !accounts.Inside[k] {
-			c.doubt(&e, d, &d.Pairs[n], &c.Result.Pairs[k])
-		}
+	if c.Baselines > 0 {
+		e.Looked("baselines", int64(c.Baselines))
 	}
+	return e
+}
+
+// outside adds that the runs differ in how much of their time does not repeat.
+func (c changes) outside(e *verdict.Evidence, d *cycledoc.CompareDocument) {
 	if a, b := d.A.TimeCoverage, d.B.TimeCoverage; len(d.Pairs) > 0 && math.Abs(a-b) >= c.Opt.MinChange && !(onlyEnds(c.FoundA) && onlyEnds(c.FoundB)) {
 		e.Lacks("what does not repeat", fmt.Sprintf("it takes %s of the time of A and %s of that of B, and is not compared", percentText(1-a), percentText(1-b)))
 	}
-	// Where one side has nothing to compare, that the other one has something is no difference between their steps.
-	if len(c.FoundA.Classes) == 0 || len(c.FoundB.Classes) == 0 {
-		return e.Compare(false, "")
-	}
-	why := "no cycle of one run is like one of the other"
-	if len(d.Pairs) > 0 {
-		why = headlineText(&d.Pairs[headline(d.Pairs)])
-	}
-	pair, alone := differs(d)
-	if a, b := c.FoundA.Trace, c.FoundB.Trace; alone && !pair && (a.Losses.Truncated || b.Losses.Truncated || c.FoundA.Limited || c.FoundB.Limited) {
-		return e.Open("one run has cycles that were not found in the other, of which a part is missing") // which may hold them
-	}
-	return e.Compare(pair || alone, why)
 }
 
 // onlyEnds reports whether all kernels outside of repetitions stand in front of the first step or behind the last: steps that the recording cut.
@@ -225,7 +239,8 @@ func onlyEnds(r *structure.Run) bool {
 }
 
 // doubt adds what keeps a pair that stands in no other one from being called the same.
-func (c changes) doubt(e *verdict.Evidence, d *cycledoc.CompareDocument, p *cycledoc.ClassPair, of *pairs.Pair) {
+func (c changes) doubt(e *verdict.Evidence, d *cycledoc.CompareDocument, p *cycledoc.ClassPair, k int) {
+	of := &c.Result.Pairs[k]
 	least := c.Opt.MinChange
 	if p.Level == cycledoc.LevelLoop || max(timeShare(&p.A, &d.A), timeShare(&p.B, &d.B)) < least {
 		return
@@ -238,6 +253,8 @@ func (c changes) doubt(e *verdict.Evidence, d *cycledoc.CompareDocument, p *cycl
 		return
 	case changed(p.Wall.Verdict):
 		return
+	case c.Baselines > c.BaselinesWith(k):
+		e.Lacks(name, fmt.Sprintf("%d of %d baselines have it", c.BaselinesWith(k), c.Baselines))
 	case math.Abs(p.Wall.Relative) >= least:
 		e.Lacks("the change of "+name, fmt.Sprintf("%+.1f %% in the mean is not told from chance", 100*p.Wall.Relative))
 		return

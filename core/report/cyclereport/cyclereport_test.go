@@ -21,6 +21,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/cycle"
 	"github.com/prlx-go/prlx/core/cycle/cycledoc"
+	"github.com/prlx-go/prlx/core/cycle/gate"
 	"github.com/prlx-go/prlx/core/cycle/kernels"
 	"github.com/prlx-go/prlx/core/fault"
 )
@@ -129,8 +130,12 @@ func documents(t testing.TB) map[string]*cycledoc.Document {
 
 func comparisons(t testing.TB) map[string]*cycledoc.CompareDocument {
 	t.Helper()
-	compare := func(a, b run) *cycledoc.CompareDocument {
-		d, err := cycle.Compare(nil, found(t, a), found(t, b), cycle.CompareOptions{})
+	compare := func(a, b run, failOn ...string) *cycledoc.CompareDocument {
+		gates, err := gate.Parse(failOn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := cycle.Compare(nil, found(t, a), found(t, b), cycle.CompareOptions{Gates: gates})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +144,8 @@ func comparisons(t testing.TB) map[string]*cycledoc.CompareDocument {
 	a := run{path: "run/a.json.gz"}
 	return map[string]*cycledoc.CompareDocument{
 		"changed": compare(a, run{path: "run/b.json.gz", slower: 1, drop: 3}), "same": compare(a, a),
-		"hostile": compare(run{path: "<b>.json", hurt: true}, run{path: "c.json", hurt: true, slower: 1}), "zero": {},
+		"hostile": compare(run{path: "<b>.json", hurt: true}, run{path: "c.json", hurt: true, slower: 1}, "step:<script>>3%", "kernel>3%"), "zero": {},
+		"gated": compare(a, run{path: "run/b.json.gz", slower: 1, drop: 3}, "layer>3%", "removed", "added", "kernel:rms_norm*>5%", "kernel:flash*>5%", "kernel:paged*>0.1%"),
 	}
 }
 
@@ -161,7 +167,7 @@ func renderCompare(t testing.TB, format string, d *cycledoc.CompareDocument) []b
 	return b.Bytes()
 }
 
-var endings = map[string]string{"html": ".html", "csv": ".csv", "markdown": ".md", "chrome": ".trace.json", "json": ".json"}
+var endings = map[string]string{"html": ".html", "csv": ".csv", "markdown": ".md", "chrome": ".trace.json", "json": ".json", "junit": ".xml", "github": ".txt"}
 
 func TestGolden(t *testing.T) {
 	docs := documents(t)
@@ -174,7 +180,7 @@ func TestGolden(t *testing.T) {
 		}
 	}
 	pairs := comparisons(t)
-	for _, name := range []string{"changed", "same", "hostile"} {
+	for _, name := range []string{"changed", "same", "hostile", "gated"} {
 		for _, format := range CompareFormats() {
 			if format == "json" {
 				continue
@@ -433,7 +439,7 @@ func TestTrackLiesBesideTheInput(t *testing.T) {
 }
 
 func TestFormatsAreRecognisedByTheirEnding(t *testing.T) {
-	for path, want := range map[string]string{"a.html": "html", "b.trace.json": "chrome", "c.JSON": "json", "d.csv": "csv", "e.md": "markdown", "f.txt": ""} {
+	for path, want := range map[string]string{"a.html": "html", "b.trace.json": "chrome", "c.JSON": "json", "d.csv": "csv", "e.md": "markdown", "f.txt": "", "g.xml": "junit"} {
 		if got, _ := FormatOf(path); got != want {
 			t.Errorf("%s is %q, not %q", path, got, want)
 		}

@@ -32,21 +32,25 @@ var table = formats.Table[writers]{
 	{Name: "csv", Endings: []string{".csv"}, Write: writers{writeCSV, compareCSV}},
 	{Name: "markdown", Endings: []string{".md"}, Write: writers{markdown, compareMarkdown}},
 	{Name: "chrome", Endings: []string{".trace.json", ".chrome.json"}, Write: writers{chrome, nil}},
+	{Name: "junit", Endings: []string{".xml"}, Write: writers{nil, compareJUnit}},
+	{Name: "github", Write: writers{nil, compareGitHub}},
 	{Name: "json", Endings: []string{".json"}, Write: writers{writeJSON[*cycledoc.Document], writeJSON[*cycledoc.CompareDocument]}},
 }
 
 // Formats lists the names that Write takes, in a fixed order.
-func Formats() []string { return table.Names() }
+func Formats() []string { return withWriter(func(w *writers) bool { return w.cycles != nil }) }
 
 // CompareFormats lists the names that WriteCompare takes, in a fixed order.
-func CompareFormats() []string {
-	var names []string
+func CompareFormats() []string { return withWriter(func(w *writers) bool { return w.compare != nil }) }
+
+func withWriter(has func(*writers) bool) []string {
+	var out []string
 	for i := range table {
-		if table[i].Write.compare != nil {
-			names = append(names, table[i].Name)
+		if has(&table[i].Write) {
+			out = append(out, table[i].Name)
 		}
 	}
-	return names
+	return out
 }
 
 // FormatOf tells the format from the ending of a path.
@@ -54,14 +58,13 @@ func FormatOf(path string) (name string, ok bool) { return table.Of(path) }
 
 // Write writes the report of that format.
 func Write(name string, w io.Writer, d *cycledoc.Document, opt Options) error {
-	f, err := table.Named(name)
-	if err != nil {
-		return err
+	if f, err := table.Named(name); err == nil && f.cycles != nil {
+		return f.cycles(w, d, opt)
 	}
-	return f.cycles(w, d, opt)
+	return formats.Unknown(name, Formats())
 }
 
-// WriteCompare writes the report of that format of a comparison. Tracks exist of one trace only.
+// WriteCompare writes the report of that format of a comparison. Tracks exist of one trace only, and what judges of two.
 func WriteCompare(name string, w io.Writer, d *cycledoc.CompareDocument, opt Options) error {
 	if f, err := table.Named(name); err == nil && f.compare != nil {
 		return f.compare(w, d, opt)

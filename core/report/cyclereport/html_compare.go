@@ -25,6 +25,7 @@ type comparePage struct {
 	Verdict    string
 	Tiles      []webpage.Tile
 	Limits     []string
+	Gates      []gateRow
 	Account    []accountRow
 	Costs      *costTable
 	Savings    *costTable
@@ -63,6 +64,7 @@ func newComparePage(d *cycledoc.CompareDocument) *comparePage {
 	}
 	p.Head = kit.Head("cycles: "+p.A+" beside "+p.B, "")
 	p.Tiles = compareTiles(d)
+	p.Gates = gateRows(d)
 	p.Account = accountRows(&d.Account)
 	p.Costs = newCosts(d.Regressions, "what costs time", "slower")
 	p.Savings = newCosts(d.Improvements, "what saves time", "faster")
@@ -144,7 +146,7 @@ func newCosts(costs []cycledoc.Cost, label, tone string) *costTable {
 	for i := range costs[:min(len(costs), maxPageCosts)] {
 		c := &costs[i]
 		t.Rows = append(t.Rows, costRow{
-			What: clean(c.What, 2*maxName), Class: clean(c.Class, maxName), Step: signed(c.StepNS), Tone: tone, Change: relativeOf(c), P: chance(c.P), Color: color,
+			What: clean(costText(c), 2*maxName), Class: clean(c.Class, maxName), Step: signed(c.StepNS), Tone: tone, Change: relativeOf(c), P: chance(c.P), Color: color,
 			Bar: strconv.FormatFloat(costWidth*math.Abs(c.StepNS)/max(1, most), 'f', 1, 64),
 		})
 	}
@@ -152,6 +154,14 @@ func newCosts(costs []cycledoc.Cost, label, tone string) *costTable {
 		t.Note = fmt.Sprintf("%s more, %s together, are in the JSON document.", figure.Plural(n, "row", "rows"), signed(sumOf(costs[maxPageCosts:])))
 	}
 	return t
+}
+
+// costText is what costs, and what that belongs to where the document says it.
+func costText(c *cycledoc.Cost) string {
+	if c.Module == "" {
+		return c.What
+	}
+	return c.What + " in " + c.Module
 }
 
 func newPairDetail(i int, x *cycledoc.ClassPair) pairDetail {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/prlx-go/prlx/core/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/report/figure"
@@ -22,7 +23,7 @@ type detail struct {
 	OutliersNote       string
 }
 
-type slotRow struct{ Slot, Name, Note, Mean, P50, P99, Min, Max, CV, Gap, Share, Bar string }
+type slotRow struct{ Slot, Name, Note, Belongs, Mean, P50, P99, Min, Max, CV, Gap, Share, Bar string }
 
 type besideRow struct{ Name, Stream, Per, Mean, Hidden string }
 
@@ -110,11 +111,23 @@ func keepSlots(c *cycledoc.Class) []bool {
 // barWidth is the length of the bar of the most expensive kernel.
 const barWidth = 80
 
+// belongs says what a kernel belongs to, as far as the document says it.
+func belongs(s *cycledoc.Slot) string {
+	var parts []string
+	for _, text := range []string{s.Module, s.Operator, s.Collective} {
+		if text != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
 func newSlotRow(c *cycledoc.Class, s *cycledoc.Slot, most float64) slotRow {
 	row := slotRow{
 		Slot: figure.Count(s.Slot), Name: clean(s.Name, maxName), Mean: figure.Duration(s.MeanNS), P50: figure.Duration(s.P50NS), P99: figure.Duration(s.P99NS), Min: figure.Duration(s.MinNS),
 		Max: figure.Duration(s.MaxNS), CV: percent(s.CV), Gap: figure.Duration(s.GapNS), Share: percent(s.Share), Bar: "0",
 	}
+	row.Belongs = clean(belongs(s), maxName)
 	if most > 0 {
 		row.Bar = strconv.FormatFloat(barWidth*s.Share/most, 'f', 1, 64)
 	}

@@ -2,6 +2,7 @@ package cyclereport
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/cycle/cycledoc"
+	"github.com/prlx-go/prlx/core/lazyregexp"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/verdict"
@@ -34,6 +36,7 @@ func markdown(w io.Writer, d *cycledoc.Document, _ Options) error {
 			fmt.Fprintf(out, "\n%s more.\n", figure.Plural(n, "class", "classes"))
 		}
 		markdownKernels(out, all[0])
+		markdownModules(out, all[0])
 	}
 	if len(d.RankTotals) > 0 {
 		out.WriteString("\n| rank | steps | slowest in | beyond the median there |\n|---|---:|---:|---:|\n")
@@ -55,6 +58,41 @@ func markdownKernels(out *bufio.Writer, c *cycledoc.Class) {
 	}
 	if n := len(sums) - maxMarkdownRows; n > 0 {
 		fmt.Fprintf(out, "\n%s more.\n", figure.Plural(n, "kernel", "kernels"))
+	}
+}
+
+// layerNumber is the number of a module that others stand in.
+var layerNumber = lazyregexp.New(`\[\d+\] / `)
+
+// markdownModules writes what modules cost, those of all layers together; nothing where the document does not say what kernels belong to.
+func markdownModules(out *bufio.Writer, c *cycledoc.Class) {
+	at := map[string]int{}
+	var sums []signatureSum
+	known := false
+	for i := range c.Kernels {
+		s := &c.Kernels[i]
+		name := layerNumber.ReplaceAllString(s.Module, " / ")
+		known = known || name != ""
+		k, ok := at[name]
+		if !ok {
+			k = len(sums)
+			at[name] = k
+			sums = append(sums, signatureSum{name: cmp.Or(name, "not known")})
+		}
+		sums[k].slots++
+		sums[k].meanNS += s.MeanNS
+		sums[k].share += s.Share
+	}
+	if !known {
+		return
+	}
+	slices.SortStableFunc(sums, func(a, b signatureSum) int { return cmp.Compare(b.meanNS, a.meanNS) })
+	fmt.Fprintf(out, "\n**What its modules cost:**\n\n| module | kernels | together | share |\n|---|---:|---:|---:|\n")
+	for _, s := range sums[:min(len(sums), maxMarkdownRows)] {
+		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", inline(clean(s.name, maxName)), figure.Count(s.slots), figure.Duration(s.meanNS), percent(s.share))
+	}
+	if n := len(sums) - maxMarkdownRows; n > 0 {
+		fmt.Fprintf(out, "\n%s more.\n", figure.Plural(n, "module", "modules"))
 	}
 }
 
@@ -149,6 +187,7 @@ func markdownLimits(out *bufio.Writer, list []string) {
 func compareMarkdown(w io.Writer, d *cycledoc.CompareDocument, _ Options) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "### Cycles of %s beside %s\n\n%s%s\n", inline(clean(base(d.A.Input.Path), maxName)), inline(clean(base(d.B.Input.Path), maxName)), outcome(&d.Conclusion), inline(clean(d.Verdict, maxText)))
+	markdownGates(out, d)
 	if len(d.Pairs) > 0 {
 		out.WriteString("\n| class | level | A | B | wall | gap A | gap B | verdict | kernels |\n|---|---|---:|---:|---:|---:|---:|---|---|\n")
 		for i := range d.Pairs[:min(len(d.Pairs), maxMarkdownRows)] {
@@ -170,7 +209,8 @@ func compareMarkdown(w io.Writer, d *cycledoc.CompareDocument, _ Options) error 
 		fmt.Fprintf(out, "\n**%s:**\n\n| what | class | a step | change | p |\n|---|---|---:|---:|---:|\n", title)
 		for i := range costs[:min(len(costs), maxMarkdownRows)] {
 			c := &costs[i]
-			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", inline(clean(c.What, maxName)), inline(clean(c.Class, maxName)), inline(signed(c.StepNS)), inline(relativeOf(c)), inline(chance(c.P)))
+			what := clean(costText(c), 2*maxName)
+			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", inline(what), inline(clean(c.Class, maxName)), inline(signed(c.StepNS)), inline(relativeOf(c)), inline(chance(c.P)))
 		}
 		if n := len(costs) - maxMarkdownRows; n > 0 {
 			fmt.Fprintf(out, "| %s more | | %s | | |\n", figure.Plural(n, "row", "rows"), inline(signed(sumOf(costs[maxMarkdownRows:]))))

@@ -4,35 +4,32 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/prlx-go/prlx/core/diff"
+	"github.com/prlx-go/prlx/core/report/annotation"
 )
-
-// gitHub shows at most ten annotations of a level and step; more would push out those of other tools.
-const maxAnnotations = 10
 
 // gitHub writes workflow commands: one annotation per site and kind, causes first, and one for the verdict. Errors where the
 // comparison failed, warnings where it passed all the same and for followers, notices for what does not count.
 func gitHub(w io.Writer, doc *diff.Document, opt Options) error {
 	out := bufio.NewWriter(w)
-	level := "error"
+	level := annotation.Error
 	switch {
 	case doc.Status == statusIdentical || doc.Status == statusSameResults && doc.Passed:
-		level = "notice"
+		level = annotation.Notice
 	case doc.Passed:
-		level = "warning"
+		level = annotation.Warning
 	}
 	writeAnnotation(out, level, place{}, "prlx: "+clean(doc.A.Kernel, maxName), clean(doc.Verdict, maxText), opt)
 	shown, left := map[string]int{level: 1}, 0
 	all := findings(doc)
-	for _, wanted := range []string{"error", "warning", "notice"} {
+	for _, wanted := range []string{annotation.Error, annotation.Warning, annotation.Notice} {
 		for i := range all {
 			f := &all[i]
 			if f.level(doc) != wanted {
 				continue
 			}
-			if shown[wanted] >= maxAnnotations {
+			if shown[wanted] >= annotation.Most {
 				left++
 				continue
 			}
@@ -47,7 +44,7 @@ func gitHub(w io.Writer, doc *diff.Document, opt Options) error {
 		}
 	}
 	if left > 0 {
-		writeAnnotation(out, "notice", place{}, "prlx", fmt.Sprintf("%d more sites and kinds differ", left), opt)
+		writeAnnotation(out, annotation.Notice, place{}, "prlx", fmt.Sprintf("%d more sites and kinds differ", left), opt)
 	}
 	return out.Flush()
 }
@@ -56,26 +53,20 @@ func gitHub(w io.Writer, doc *diff.Document, opt Options) error {
 func (f *siteFinding) level(doc *diff.Document) string {
 	switch {
 	case f.loudest.quiet() || doc.Status == statusSameResults && doc.Passed:
-		return "notice"
+		return annotation.Notice
 	case doc.Passed || f.loudest == follower:
-		return "warning"
+		return annotation.Warning
 	}
-	return "error"
+	return annotation.Error
 }
 
 func writeAnnotation(out *bufio.Writer, level string, p place, title, message string, opt Options) {
-	out.WriteString("::" + level + " ")
+	where := ""
 	if p.known() {
-		fmt.Fprintf(out, "file=%s,line=%d,", property(relative(p.File, opt.Root)), p.Line)
+		where = fmt.Sprintf("file=%s,line=%d,", annotation.Property(relative(p.File, opt.Root)), p.Line)
 		if p.Column > 0 {
-			fmt.Fprintf(out, "col=%d,", p.Column)
+			where += fmt.Sprintf("col=%d,", p.Column)
 		}
 	}
-	fmt.Fprintf(out, "title=%s::%s\n", property(title), data(message))
+	_ = annotation.Write(out, level, where, title, message) // what went wrong is said by Flush
 }
-
-// data escapes the message of a workflow command, property also what separates properties.
-var (
-	data     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace
-	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace
-)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/report/annotation"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/prlx-go/prlx/core/diff"
@@ -78,7 +80,7 @@ func TestAnnotationsNameFilesInTheRepository(t *testing.T) {
 func TestAnnotationsAreBounded(t *testing.T) {
 	got := string(render(t, "github", many(10_000)))
 	for _, level := range []string{"error", "warning"} {
-		if n := strings.Count(got, "::"+level+" "); n == 0 || n > maxAnnotations {
+		if n := strings.Count(got, "::"+level+" "); n == 0 || n > annotation.Most {
 			t.Errorf("%d annotations of level %s", n, level)
 		}
 	}

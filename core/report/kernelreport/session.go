@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/diff"
+	"github.com/prlx-go/prlx/core/report/annotation"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/formats"
 	"github.com/prlx-go/prlx/core/report/junit"
@@ -302,7 +303,7 @@ func githubOfRun(w io.Writer, r *run, opt Options) error {
 		if !l.bad() && !l.differ {
 			continue
 		}
-		if shown == maxAnnotations {
+		if shown == annotation.Most {
 			left++
 			continue
 		}

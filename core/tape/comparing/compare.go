@@ -37,9 +37,11 @@ const maxDifferences = 100
 
 // Difference is one way in which an operator of A and its counterpart in B are not the same.
 type Difference struct {
-	Kind     Kind      `json:"kind"`    // missing | inserted | type | shape | arguments | random | input | output
-	A        *tape.At  `json:"a"`       // null: B alone has the operator
-	B        *tape.At  `json:"b"`       // null: A alone has it
+	Kind     Kind      `json:"kind"`   // missing | inserted | type | shape | arguments | random | input | output
+	A        *tape.At  `json:"a"`      // null: B alone has the operator
+	B        *tape.At  `json:"b"`      // null: A alone has it
+	LineA    string    `json:"line_a"` // of A's program: "train.py:12"; "" unknown
+	LineB    string    `json:"line_b"`
 	Follows  bool      `json:"follows"` // an earlier difference can be its cause
 	Tensor   string    `json:"tensor"`  // the argument or result that differs first, "" none
 	ValueA   string    `json:"value_a"` // what A has there, in words
@@ -62,8 +64,11 @@ type comparison struct {
 	solver  script.Solver
 	keys    map[tape.Key]uint32
 	exact   bool               // equal digests mean equal tensors
+	gpu     bool               // A ran on one
+	modules bool               // of modules: their parameters are not among what they got, and what they got was looked at when it was made
 	differs bool               // something did so far
 	drawn   bool               // random numbers did
+	noisy   bool               // something did as it does between equal runs
 	made    map[uint64]tape.At // by the digest of a result of A in this step
 	result  *Result
 }
@@ -76,8 +81,12 @@ type Result struct {
 	Differences []Difference // the first ones, in order of steps
 	Total       int64
 	Followers   int64
+	Noise       *Noise // nil: nobody said what runs that should be equal differ in
 	first       *Difference
-	lacking     []tape.Limit // of the whole
+	noise       int64          // differences that equal runs have, too
+	firstNoise  string         // in a sentence
+	collected   map[noisy]bool // nil, or where all differences go
+	lacking     []tape.Limit   // of the whole
 }
 
 // Rank is what came of one pair of tapes.
@@ -131,7 +140,7 @@ func (r *Result) Pair(ctx context.Context, a, b Side) error {
 	}
 	rank := Rank{Rank: runA.Rank, A: a.Path(), B: b.Path(), Facts: factsOf(runA, runB)}
 	c := &comparison{
-		rank: &rank, base: rank.Rank, names: [2]string{"A", "B"}, exact: a.Exact() && b.Exact(), keys: map[tape.Key]uint32{}, result: r,
+		rank: &rank, base: rank.Rank, names: [2]string{"A", "B"}, exact: a.Exact() && b.Exact(), gpu: onGPU(runA), modules: runA.Level == tape.LevelModules, keys: map[tape.Key]uint32{}, result: r,
 	}
 	if err := c.steps(ctx, a, b); err != nil {
 		return err
@@ -240,12 +249,12 @@ func (c *comparison) oneSided(s *walk, kind Kind) {
 	if kind == kindMissing {
 		at := s.placesA.Next(s.a.Operators[s.i])
 		c.finite(&c.rank.NotFiniteA, s.a.Operators[s.i], at)
-		d.A, d.Text = &at, fmt.Sprintf("%s: only %s has it", at, c.names[0])
+		d.A, d.LineA, d.Text = &at, s.a.Operators[s.i].Place.Line, fmt.Sprintf("%s: only %s has it", at, c.names[0])
 		s.i++
 	} else {
 		at := s.placesB.Next(s.b.Operators[s.j])
 		c.finite(&c.rank.NotFiniteB, s.b.Operators[s.j], at)
-		d.B, d.Text = &at, fmt.Sprintf("%s: only %s has it", at, c.names[1])
+		d.B, d.LineB, d.Text = &at, s.b.Operators[s.j].Place.Line, fmt.Sprintf("%s: only %s has it", at, c.names[1])
 		s.j++
 	}
 	c.add(&d)
@@ -262,7 +271,11 @@ func (c *comparison) pair(s *walk) {
 	c.finite(&c.rank.NotFiniteB, b, atB)
 	if d := c.look(a, b); d != nil {
 		d.A, d.B = &atA, &atB
+		d.LineA, d.LineB = a.Place.Line, b.Place.Line
 		d.say(c.names, c.result.Among)
+		if d.Kind == kindOutput && c.gpu && listed(a.Place.Operator) {
+			d.Text += "; torch lists the operator among those that may make something else each time on a GPU"
+		}
 		c.add(d)
 	}
 	for i := range a.Values {
@@ -274,17 +287,29 @@ func (c *comparison) pair(s *walk) {
 
 // finite remembers the first operator that makes NaN or infinite elements of finite ones.
 func (c *comparison) finite(first **tape.Maker, o *tape.Operator, at tape.At) {
-	if in, out := o.Bad(); *first == nil && in == 0 && out > 0 {
+	if makes, _ := o.Makes(); *first == nil && makes {
 		*first = tape.MakerOf(o, at)
 	}
 }
 
 // add takes a difference.
 func (c *comparison) add(d *Difference) {
+	d.called(c.names)
+	r := c.result
+	if r.collected != nil {
+		r.collected[noisyOf(d)] = true
+	}
+	if c.isNoise(d) {
+		c.noisy = true
+		if r.noise == 0 {
+			r.firstNoise = at(d).String()
+		}
+		r.noise++
+		return
+	}
 	c.rank.Differing++
 	c.differs = true
 	c.drawn = c.drawn || d.Kind == kindRandom
-	r := c.result
 	r.Total++
 	if d.Follows {
 		r.Followers++

@@ -27,6 +27,8 @@ type Document struct {
 	Total       int64           `json:"total"`       // operators that differ, and those that one side lacks
 	Followers   int64           `json:"followers"`   // of these, those that an earlier difference can have caused
 	Differences []Difference    `json:"differences"` // the first of them
+	Baseline    int             `json:"baseline"`    // how many runs that should be equal to A were compared with it
+	Noise       int64           `json:"noise"`       // operators that differ as they do between equal runs, or can follow from that; no other count has them
 	Missing     []string        `json:"missing_ranks"`
 	Warnings    []string        `json:"warnings"`
 }
@@ -52,6 +54,9 @@ func (r *Result) Document() *Document {
 	if r.Among {
 		d.Among = "ranks"
 	}
+	if r.Noise != nil {
+		d.Baseline, d.Noise = r.Noise.Runs, r.noise
+	}
 	var e verdict.Evidence
 	var operators, tensors, steps int64
 	for i := range r.Ranks {
@@ -64,7 +69,7 @@ func (r *Result) Document() *Document {
 		}
 		rank.lacks(&e, d, len(r.Ranks) > 1)
 	}
-	for _, l := range r.lacking {
+	for _, l := range append(r.hides(), r.lacking...) {
 		e.Missed(l.What, l.Count, l.Why)
 	}
 	e.Looked("operators", operators)

@@ -10,7 +10,7 @@ import (
 
 // look compares two operators, what they were given before what they made. nil: they do not differ.
 func (c *comparison) look(a, b *tape.Operator) *Difference {
-	d := &Difference{Known: c.exact, Follows: c.differs, Ranks: []int64{}}
+	d := &Difference{Known: c.exact && !c.modules, Follows: c.differs, Ranks: []int64{}}
 	if c.tensors(d, a.Place.Slots, b.Place.Slots) {
 		return d
 	}
@@ -156,6 +156,18 @@ func (d *Difference) say(names [2]string, among bool) {
 	}
 	if d.Distance != nil {
 		d.Text += "; results are " + d.Distance.Text
+	}
+}
+
+// called adds the lines of the programs to the sentence.
+func (d *Difference) called(names [2]string) {
+	switch {
+	case d.LineA == d.LineB && d.LineA != "":
+		d.Text += "; called at " + d.LineA
+	case d.LineA != "" && d.LineB != "":
+		d.Text += fmt.Sprintf("; called at %s in %s and at %s in %s", d.LineA, names[0], d.LineB, names[1])
+	case d.LineA+d.LineB != "":
+		d.Text += "; called at " + d.LineA + d.LineB
 	}
 }
 

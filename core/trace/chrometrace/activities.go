@@ -33,11 +33,18 @@ func (t *trace) Activities(ctx context.Context, src *file.Source, visit func(a *
 	}
 	want := func(phase byte, cat, name []byte) bool { _, ok := role(phase, cat, name); return ok }
 	var one source.Activity
+	var of *Event
+	sequence := func() (int64, bool) { // of PyTorch: forward operators have no thread of a forward operator
+		n, _ := of.ArgInt("Sequence number")
+		thread, _ := of.ArgInt("Fwd thread id")
+		return n, thread != 0
+	}
 	return Events(ctx, src, t, want, func(e *Event) error {
 		if !e.Timed || e.Process == nil {
 			return nil
 		}
-		one = source.Activity{Span: spanOf(e), Name: e.Name}
+		of = e
+		one = source.Activity{Span: spanOf(e), Name: e.Name, Named: classOf(string(e.Cat)) == hostMark, Sequence: sequence}
 		one.Role, _ = role(e.Phase, e.Cat, e.Name)
 		if string(e.Cat) != "cpu_op" && string(e.Cat) != "python_function" {
 			if n, ok := e.ArgInt("correlation"); ok && n > 0 {

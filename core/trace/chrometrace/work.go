@@ -91,7 +91,10 @@ type half struct {
 	number int // place among the halves, for equal times
 }
 
-const maxHalves = 1 << 22
+const (
+	maxHalves = 1 << 22
+	maxStack  = 1 << 16 // bytes of the ranges beside one kernel
+)
 
 // readWork opens a stream of Chrome JSON and reads what devices did.
 func readWork(j *job.Job, path string, opt work.Options) (*work.Found, error) {
@@ -268,7 +271,13 @@ func (c *workReader) visit(e *walked) error {
 	if err != nil {
 		return err
 	}
-	return g.Numbered(name, at, dur, l, correlation(e), blocks(e))
+	if err := g.Numbered(name, at, dur, l, correlation(e), blocks(e)); err != nil || !g.Options.Scopes {
+		return err
+	}
+	if stack, ok := e.arg("call_stack"); ok && len(stack) <= maxStack { // of Proton
+		return g.Scoped(stack)
+	}
+	return nil
 }
 
 // spelledNames are the numbers of names by how files write them: kernels come again and again in the same order, and most names need not

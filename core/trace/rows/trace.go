@@ -292,7 +292,7 @@ func (t *Trace) Activities(ctx context.Context, src *file.Source, visit func(a *
 		if v.Role >= Call && v.Lane.Device >= 0 { // what a range of a device encloses is there already
 			return nil
 		}
-		visit(&source.Activity{Span: v.span(), Role: activities[v.Role], Name: []byte(v.Name), Number: v.number()})
+		visit(&source.Activity{Span: v.span(), Role: activities[v.Role], Name: []byte(v.Name), Number: v.number(), Named: v.Role == Range})
 		return nil
 	})
 }

@@ -20,6 +20,10 @@ type Activity struct {
 	Role   ActivityRole
 	Name   []byte
 	Number uint64 // that a call and what it launched share; 0 none
+	Named  bool   // of hosts: a range that a user named
+	// Sequence is the number that an operator and the operator which computes its gradient share, 0 none, and whether it is the latter; nil where the
+	// trace knows none. It is asked only while the activity is visited.
+	Sequence func() (number int64, backward bool)
 }
 
 // ActivityRole is what an activity is.

@@ -43,6 +43,7 @@ type Rows struct {
 	Corr  Column[uint32] // 0 none
 	Long  map[uint32]int64
 
+	Scopes Column[uint32] // number in Found.Scopes plus 1, 0 none; empty until one is known
 	Blocks Column[uint32] // thread blocks of the launch, 0 unknown; empty until one is known
 }
 

@@ -10,6 +10,7 @@ import (
 // Options say what a reader looks for.
 type Options struct {
 	Copies     bool // memory copies and fills are kernels too; else they are only counted
+	Scopes     bool // what a recorder wrote beside kernels of the ranges around their launch is kept
 	Salvage    bool // of a file that was cut, what is complete is read, where the format does not do so anyway
 	MaxKernels int  // bounds what is kept; more is a Limit error. 0 means 1 << 28
 	// Read says what the text of an annotation means. It is asked once a text.

@@ -16,6 +16,7 @@ type Found struct {
 	Rows      Rows
 	Names     Names    // of kernels
 	Texts     Names    // of marks
+	Scopes    Names    // ranges around launches, as recorders write them beside kernels
 	Says      []Saying // by number of text, as Options.Read says
 	Lanes     []Lane
 	laneOf    map[string]uint16 // by process and thread
@@ -141,6 +142,19 @@ func (g *Found) Numbered(name uint32, startPS, durPS int64, lane uint16, corr, b
 	}
 	g.Rows.add(name, startPS, durPS, lane, corr, blocks)
 	g.Lanes[lane].Rows++
+	return nil
+}
+
+// Scoped says what was written beside the kernel that was added last of the ranges around its launch.
+func (g *Found) Scoped(text []byte) error {
+	n, err := g.Scopes.Number(g.Path, text)
+	if err != nil {
+		return err
+	}
+	for g.Rows.Scopes.N < g.Rows.Len()-1 {
+		g.Rows.Scopes.add(0)
+	}
+	g.Rows.Scopes.add(n + 1)
 	return nil
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,8 +25,16 @@ if TYPE_CHECKING:
     from .._cycles_result import CycleComparison, Cycles
     from ._ui import UI
 
-_REPORTS = {"html": "html", "markdown": "markdown", "csv": "csv", "overlay": "chrome"}
-_OF_COMPARISONS = ("alpha", "min_change", "similarity")
+_REPORTS = {
+    "html": "html",
+    "markdown": "markdown",
+    "csv": "csv",
+    "overlay": "chrome",
+    "junit": "junit",
+    "github": "github",
+}
+_SHARES = ("alpha", "min_change", "similarity")
+_OF_COMPARISONS = (*_SHARES, "baseline", "fail_on", "junit", "github")
 _NO_OVERLAY = "--overlay shows one trace: leave out compare"
 _LEVELS = (
     Column("level"),
@@ -44,6 +53,12 @@ _KERNELS = (
     Column("kernel", shrinks=True),
     Column("times", right=True),
     Column("mean", right=True),
+    Column("together", right=True),
+    Column("share", right=True),
+)
+_MODULES = (
+    Column("module", shrinks=True),
+    Column("kernels", right=True),
     Column("together", right=True),
     Column("share", right=True),
 )
@@ -80,7 +95,7 @@ def _find(traces: Sequence[str], values: argparse.Namespace, ui: UI) -> int:
     from .. import _cycles
 
     for name in _OF_COMPARISONS:
-        if getattr(values, name) is not None:
+        if getattr(values, name):
             raise UsageError(
                 f"{_flag(name)} is for comparing two traces", hint="prlx cycles compare A B, or leave it out"
             )
@@ -98,12 +113,12 @@ def _compare(a: str, b: str, values: argparse.Namespace, ui: UI) -> int:
     if values.overlay is not None:
         raise UsageError(_NO_OVERLAY)
     chosen = given(values, _cycles.compare_request) | {"compat": _compat(values), "outputs": _outputs(values)}
-    chosen |= {name: _share(chosen[name], name) for name in _OF_COMPARISONS if name in chosen}
+    chosen |= {name: _share(chosen[name], name) for name in _SHARES if name in chosen}
     asked = _cycles.compare_request(a, b, **chosen)
     _check_xlsx(values)
     comparison = _cycles.run_compare(asked, progress=ui.progress)
     _finish(comparison, values, ui, _text_of_comparison(comparison, ui, _limit(values)))
-    return comparison.conclusion.exit_code
+    return (comparison.gate or comparison.conclusion).exit_code
 
 
 def _limit(values: argparse.Namespace) -> int:
@@ -193,6 +208,7 @@ def _text(cycles: Cycles, ui: UI, kernels: int) -> Iterator[str]:
     main = _class(document, document["selected"])
     if main is not None:
         yield from _kernels(main, ui, kernels)
+        yield from _modules(main, ui, kernels)
     yield from _odd(document, ui)
     yield from _foot(document)
 
@@ -261,6 +277,39 @@ def _kernels(row: Mapping[str, Any], ui: UI, limit: int) -> Iterator[str]:
             "" if all_of_them else f", the {len(shown)} most expensive of {len(costs)}"
         )
         yield from table(ui.out, _KERNELS, rows, indent=2)
+
+
+def _modules(row: Mapping[str, Any], ui: UI, limit: int) -> Iterator[str]:
+    """The time of one repetition by module, in the order of the first kernel, where the trace says them."""
+    gathered: dict[str, list[Mapping[str, Any]]] = {}
+    for slot in row["kernels"]:  # those of all layers together
+        gathered.setdefault(re.sub(r"\[\d+\](?= /)", "", slot.get("module", "")), []).append(slot)
+    if set(gathered) <= {""}:
+        return
+    around = _common([module.split(" / ") for module in gathered if module])
+    costs = sorted(gathered.items(), key=lambda item: -sum(slot["mean_ns"] for slot in item[1]))
+    kept = {module for module, _ in costs[: limit or None]}
+    rows = []
+    for module, slots in gathered.items():
+        if module in kept:
+            together, share = sum(slot["mean_ns"] for slot in slots), sum(slot["share"] for slot in slots)
+            name = " / ".join(module.split(" / ")[len(around) :]) if module else "not known"
+            cells = (str(len(slots)), format_ns(round(together)), f"{share:.1%}")
+            rows.append((_clipped(clean(name) or "itself", ui), *cells))
+    yield ""
+    inside = f" in {clean(' / '.join(around))}" if around else ""
+    more = "" if len(rows) == len(gathered) else f", the {len(rows)} most expensive of {len(gathered)}"
+    yield f"modules of {clean(row['name'])}{inside}{more}"
+    yield from table(ui.out, _MODULES, rows, indent=2)
+
+
+def _common(paths: Sequence[list[str]]) -> list[str]:
+    """The beginning that all paths have in common."""
+    first, last = min(paths), max(paths)
+    n = 0
+    while n < min(len(first), len(last)) and first[n] == last[n]:
+        n += 1
+    return first[:n]
 
 
 def _class(document: Mapping[str, Any], id: str) -> Mapping[str, Any] | None:
@@ -343,6 +392,7 @@ def _text_of_comparison(comparison: CycleComparison, ui: UI, kernels: int) -> It
         steps = f", {plural(side['steps'], 'step')}" if side["steps"] else ""
         kernels_there = plural(side["input"]["kernels"], "kernel")
         yield f"  {letter.upper()}  {clean(shown_path(Path(side['input']['path'])))}  {kernels_there}{steps}"
+    yield from _gates(document, ui)
     rows = [_pair_row(pair) for pair in document["pairs"]]
     if rows:
         yield ""
@@ -362,6 +412,19 @@ def _text_of_comparison(comparison: CycleComparison, ui: UI, kernels: int) -> It
         for brief in document[key]:
             size = f"{plural(brief['period'], 'kernel')} x {format_count(brief['count'])}"
             yield f"only in {letter}: {clean(brief['name'])} ({size})"
+
+
+def _gates(document: Mapping[str, Any], ui: UI) -> Iterator[str]:
+    """How the runs stand against ``--fail-on``."""
+    if document.get("gate") is None:
+        return
+    yield ""
+    for row in document["gate"]["gates"]:
+        yield f"  {row['outcome']}: {clean(row['gate'])}: {clean(_clipped_why(row['why'], ui))}"
+
+
+def _clipped_why(why: str, ui: UI) -> str:
+    return why if ui.verbose or len(why) <= 2 * _NAME else why[: 2 * _NAME - 2] + ".."
 
 
 def _account(account: Mapping[str, Any], ui: UI) -> Iterator[str]:
@@ -401,7 +464,7 @@ def _cost_row(cost: Mapping[str, Any], ui: UI) -> tuple[str, ...]:
         format_ns(round(cost["step_ns"]), sign=True),
         f"{cost['relative']:+.1%}" if cost["relative"] else "",
         cost["class"],
-        _clipped(cost["what"], ui),
+        _clipped(cost["what"], ui) + (f" in {clean(cost['module'])}" if cost.get("module") else ""),
     )
 
 
@@ -442,8 +505,18 @@ COMMAND = Command(
         Option(("--alpha",), "compare: chance of a false change in a class; 0.01", metavar="SHARE", brief=True),
         Option(("--min-change",), "compare: the smallest change worth a word; 3%", metavar="SHARE", brief=True),
         Option(("--similarity",), "compare: least share of kernels in common; 0.5", metavar="SHARE", brief=True),
+        Option(
+            ("--baseline",),
+            "compare: another run equal to A; again for more",
+            takes="paths",
+            metavar="TRACE",
+            brief=True,
+        ),
+        Option(("--fail-on",), "compare: a gate: step>3%, kernel:flash*>5%, added", takes="texts", metavar="GATE"),
         Option(("--html",), "write a report for a browser", takes="path", metavar="FILE"),
         Option(("--markdown",), "write Markdown", takes="path", metavar="FILE"),
+        Option(("--junit",), "compare: write JUnit, a case a gate", takes="path", metavar="FILE", brief=True),
+        Option(("--github",), "compare: write annotations, - for stdout", takes="path", metavar="FILE", brief=True),
         Option(("--csv",), "write the table that uplifter, an earlier tool, writes", takes="path", metavar="FILE"),
         Option(("--xlsx",), "the same as a spreadsheet (needs XlsxWriter)", takes="path", metavar="FILE"),
         Option(("--overlay",), "write a track of steps and layers, .trace.json", takes="path", metavar="FILE"),
@@ -452,12 +525,14 @@ COMMAND = Command(
         options.OVERWRITE,
         replace(options.SKIP_UNREADABLE, brief=True),
         replace(options.SALVAGE, brief=True),
+        Option(("--modules",), "say to which module and operator kernels belong", takes="switch"),
         options.WORKERS,
         options.MEMORY_LIMIT,
         options.JSON,
     ),
     notes=(
         "exit code 0: what repeats explains the run; with compare: the runs are the same. 1: they differ.",
+        "with --fail-on: 1 where a gate is crossed, 0 where none is and the evidence says so.",
         "exit code 5: not enough evidence: nothing repeats, few repetitions, a cut trace, a rank left out.",
     ),
 )

@@ -68,7 +68,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     return code(diff, strict=bool(values.strict))
 
 
-_OF_TAPES = ("a", "b", "html", "json", "overwrite", "max_shown", "strict", "workers", "memory_limit")
+_OF_TAPES = ("a", "b", "baseline", "html", "json", "overwrite", "max_shown", "strict", "workers", "memory_limit")
 
 
 def _tapes(values: argparse.Namespace, ui: UI) -> int:
@@ -83,7 +83,14 @@ def _tapes(values: argparse.Namespace, ui: UI) -> int:
                 f"{flag} is about recordings of kernels, and these are tapes of training steps", hint="leave it out"
             )
     reported = reports(values, {"html": "html"})
-    diff = diff_tapes(values.a, values.b, outputs=reported, overwrite=bool(values.overwrite), progress=ui.progress)
+    diff = diff_tapes(
+        values.a,
+        values.b,
+        baseline=values.baseline or (),
+        outputs=reported,
+        overwrite=bool(values.overwrite),
+        progress=ui.progress,
+    )
     look = Look(
         style=ui.out.style, width=min(ui.out.width, 160) if ui.out.width < 1 << 16 else 100, clusters=values.max_shown
     )

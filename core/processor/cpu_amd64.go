@@ -1,8 +1,4 @@
-package lane
-
-// wide says that the processor and its system have the vectors of 256 bits that some loops and products are also written for: AVX2, FMA
-// and F16C. Results are the same bits with and without them. Tests switch it off.
-var wide = hasWide()
+package processor
 
 // cpuid and xgetbv are the instructions of these names.
 //
@@ -22,7 +18,8 @@ const (
 	bitsState  = 0b110  // xgetbv: the system keeps registers of 128 and of 256 bits
 )
 
-func hasWide() bool {
+// HasAVX2 reports whether the processor and its system have vectors of 256 bits: AVX2, FMA and F16C.
+func HasAVX2() bool {
 	last, _, _, _ := cpuid(0, 0)
 	if last < 7 {
 		return false
