@@ -41,7 +41,7 @@ class Options:
     races
         Look for races and uninitialised reads in shared memory.
     global_races
-        Look for races in global memory by happens-before; a launch whose blocks meet there runs on one worker.
+        Look for races in global memory by happens-before, too; a launch whose blocks meet there runs on one worker.
     warp_races
         Look for races between lanes of one warp in shared memory, too.
     views
@@ -80,7 +80,7 @@ class Options:
     stop: bool = False
     nan: bool = False
     races: bool = True
-    global_races: bool = True
+    global_races: bool = False
     warp_races: bool = False
     views: bool = False
     convergence: bool = True

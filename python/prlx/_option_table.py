@@ -1313,12 +1313,10 @@ TABLE: dict[str, dict[str, Any]] = {
             {
                 "name": "global_races",
                 "takes": "switch",
-                "help": "Look for races in global memory, of blocks and of warps",
-                "details": "Blocks that meet there run one after the other.",
-                "off": "--no-global-races",
-                "off_help": "do not look for races in global memory",
+                "help": "Look for races between blocks in global memory, too",
+                "details": "Blocks that meet there then run one after the other.",
                 "group": "checks",
-                "default": True,
+                "default": False,
                 "rare": True,
             },
             {
@@ -1628,12 +1626,10 @@ TABLE: dict[str, dict[str, Any]] = {
             {
                 "name": "global_races",
                 "takes": "switch",
-                "help": "Look for races in global memory, of blocks and of warps",
-                "details": "Blocks that meet there run one after the other.",
-                "off": "--no-global-races",
-                "off_help": "do not look for races in global memory",
+                "help": "Look for races between blocks in global memory, too",
+                "details": "Blocks that meet there then run one after the other.",
                 "group": "checks",
-                "default": True,
+                "default": False,
                 "rare": True,
             },
             {

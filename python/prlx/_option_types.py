@@ -28,7 +28,7 @@ class Checks:
     races
         Look for races and uninitialised reads in shared memory.
     global_races
-        Look for races in global memory, of blocks and of warps.
+        Look for races between blocks in global memory, too.
     warp_races
         Look for races between lanes of one warp in shared memory, too.
     views
@@ -49,7 +49,7 @@ class Checks:
     stop: bool = False
     nan: bool = False
     races: bool = True
-    global_races: bool = True
+    global_races: bool = False
     warp_races: bool = False
     views: bool = False
     convergence: bool = True

@@ -220,7 +220,7 @@ def simulate_program(
     seed: int = 0,
     nan: bool = False,
     races: bool = True,
-    global_races: bool = True,
+    global_races: bool = False,
     warp_races: bool = False,
     convergence: bool = True,
     counts: bool = True,

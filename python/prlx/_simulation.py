@@ -147,7 +147,7 @@ class Simulation(Judged):
     >>> out = np.zeros_like(x)
     >>> done = prlx.simulate(softmax, (6,), out, x, 200, 200, SLIP=1, BLOCK=256)
     >>> done.passed, len(done.findings)
-    (False, 3)
+    (False, 2)
     >>> done.instructions, done.branches
     (1920, 0)
     """

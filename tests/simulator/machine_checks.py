@@ -333,12 +333,12 @@ def check_empty_grids_launch_nothing():
         raise AssertionError("something was launched")
 
 
-def check_races_between_blocks():
+def check_races_between_blocks_on_request():
     o = np.zeros(64, np.int32)
-    assert prlx.simulate(kernels.racing, (4,), o, BLOCK=64, machine={"global_races": False}).passed
-    found = prlx.simulate(kernels.racing, (4,), o, BLOCK=64).findings
+    assert prlx.simulate(kernels.racing, (4,), o, BLOCK=64).passed
+    found = prlx.simulate(kernels.racing, (4,), o, BLOCK=64, machine={"global_races": True}).findings
     assert {finding.check for finding in found} == {"global-race"}, found
-    assert simulate_add().passed
+    assert simulate_add(global_races=True).passed
 
 
 def check_reads_of_arrays_that_nobody_wrote_on_request():

@@ -32,8 +32,8 @@ type Launch struct {
 	NaN bool `json:"nan" takes:"switch" rare:"yes" group:"checks"`
 	// Look for races and uninitialised reads in shared memory.
 	Races *bool `json:"races" takes:"switch" default:"true" off:"--no-races: do not look for races and uninitialised reads in shared memory" rare:"yes" group:"checks"`
-	// Look for races in global memory, of blocks and of warps. Blocks that meet there run one after the other.
-	GlobalRaces *bool `json:"global_races" takes:"switch" default:"true" off:"--no-global-races: do not look for races in global memory" rare:"yes" group:"checks"`
+	// Look for races between blocks in global memory, too. Blocks that meet there then run one after the other.
+	GlobalRaces bool `json:"global_races" takes:"switch" rare:"yes" group:"checks"`
 	// Look for races between lanes of one warp in shared memory, too.
 	WarpRaces bool `json:"warp_races" takes:"switch" rare:"yes" group:"checks"`
 	// Look for accesses beside the view of an array that was passed, too. Its shape and strides say which part of the array that is.
@@ -113,7 +113,7 @@ func (d *Device) launch(r *Launch) (*simt.Launch, error) {
 		Kernel: r.Kernel, Grid: r.Grid, Block: r.Block, Cluster: r.Cluster, SharedBytes: r.SharedBytes,
 		Options: simt.Options{
 			ScheduleSeed: r.Seed, StopAtFirst: r.Stop, MaxFindings: r.MaxFindings, NaN: r.NaN, NoRaces: !onUnless(r.Races),
-			GlobalRaces: onUnless(r.GlobalRaces), WarpRaces: r.WarpRaces, Views: r.Views, NoConvergence: !onUnless(r.Convergence), NoCounts: !onUnless(r.Counts),
+			GlobalRaces: r.GlobalRaces, WarpRaces: r.WarpRaces, Views: r.Views, NoConvergence: !onUnless(r.Convergence), NoCounts: !onUnless(r.Counts),
 			MaxInstructions: mostInstructions(r.MaxInstructions), Heap: r.Heap,
 		},
 	}
