@@ -228,6 +228,7 @@ bench: build build/oracle/.ready build/triton/$(DEMO_TRITON)/.ready build/consum
 	$(PY) bench/kernels.py
 	$(PY) bench/cycles.py
 	$(PY) bench/simulate.py
+	$(PY) bench/races.py
 	$(PY) bench/recording.py
 	$(PY) bench/cuda.py
 	$(PY) bench/steps.py

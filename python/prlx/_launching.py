@@ -258,7 +258,7 @@ def _reachable(
 
     tables = any(p.type in _TABLES and p.storage is not None for p in launch.parameters)
     named = whole or options.breaks
-    listed = bool(standing) and bool(named or options.global_races)
+    listed = bool(standing) and bool(named)
     bound = (tables or listed) and not options.touched and not (tables and named) and _is_bound(launch)
     living = living_tensors() if tables and not bound else []
     if standing is None:
@@ -268,7 +268,7 @@ def _reachable(
     with standing.lock:
         if bound and named and (_has_structures(launch) or standing.near(_wide_numbers(launch))):
             bound = False  # a value that the kernel stores may be an address
-        if not bound and (named or options.touched or options.global_races):
+        if not bound and (named or options.touched):
             return [*standing.registered, *living], None, living
         chosen = standing.with_living(living) if living else standing
         return chosen.near(ranges), chosen.table() or None, living

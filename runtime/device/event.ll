@@ -160,7 +160,7 @@ prlx_claim:
 
 prlx_seek:
   %prlx_pcursor = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 128
-  %prlx_seen = load i64, ptr addrspace(1) %prlx_pcursor, align 8
+  %prlx_seen = load atomic i64, ptr addrspace(1) %prlx_pcursor syncscope("agent") monotonic, align 8
   %prlx_left = icmp ult i64 %prlx_seen, %prlx_chunks
   br i1 %prlx_left, label %prlx_take, label %prlx_full
 
@@ -348,7 +348,7 @@ prlx_place:
 
 prlx_claim:
   %prlx_pcursor = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 128
-  %prlx_seen = load i64, ptr addrspace(1) %prlx_pcursor, align 8
+  %prlx_seen = load atomic i64, ptr addrspace(1) %prlx_pcursor syncscope("agent") monotonic, align 8
   %prlx_left = icmp ult i64 %prlx_seen, %prlx_chunks
   br i1 %prlx_left, label %prlx_take, label %prlx_full
 

@@ -385,7 +385,8 @@ func (fr *frame) touch(in *inst, mask uint64) {
 	case "load":
 		count, element := shape(list[0])
 		n := (width(element) + 7) / 8
-		p := fr.operand(list[1], mask)
+		from, _, _ := strings.Cut(list[1], " syncscope(") // of an atomic one
+		p := fr.operand(from, mask)
 		fr.each(in, mask, func(l int) value {
 			b := fr.w.access(p[l][0], n*count)
 			out := make(value, count)

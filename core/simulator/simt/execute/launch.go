@@ -36,7 +36,8 @@ type Running struct {
 	spent    atomic.Uint64
 	changes  uint64 // that blocks made to memory which others see; counted where they run in turn
 	writes   writes
-	undo     *memory.Undo // of memory, where several workers look for races in it; else nil
+	undo     *memory.Undo // of memory, where a first try looks for races in it; else nil
+	once     bool         // there was a first try
 	observer Observer     // nil: nobody looks
 
 	watchAll   sync.Once

@@ -63,7 +63,7 @@ func (r *Running) execute() (*Result, error) {
 	}
 	defer func() { release() }()
 	err = r.runAll(workers)
-	if len(workers) > 1 && r.options.GlobalRaces && !workersApart(workers) && r.job.Context().Err() == nil {
+	if r.mustRepeat(workers) {
 		release()
 		if workers, release, err = r.again(); err != nil {
 			release = func() {}
@@ -148,8 +148,10 @@ func (r *Running) hire() (workers []*worker, release func(), err error) {
 	n = int(min(uint64(n), max(r.Blocks, 1)))
 	n = int(max(1, min(int64(n), limit/bytes))) // of a cooperative grid there is one
 	held := bytes * int64(n*most)
-	if r.options.GlobalRaces && n > 1 {
-		if undo, ok := r.racesApart(limit - held); ok {
+	tries := r.options.GlobalRaces && (n > 1 || r.blind())
+	if tries {
+		undo, ok := r.racesApart(limit - held)
+		if tries = ok; ok {
 			held += undo
 		} else {
 			n, held = 1, bytes*int64(most)
@@ -169,8 +171,11 @@ func (r *Running) hire() (workers []*worker, release func(), err error) {
 		}
 		workers = append(workers, x)
 	}
-	if r.options.GlobalRaces && n > 1 {
-		r.undo = r.Global.Keep()
+	if tries {
+		r.undo = r.Global.Keep(r.storesTo())
+		if n == 1 {
+			r.Global.WatchBlindly()
+		}
 	}
 	return workers, func() { r.job.Budget().Release(held) }, nil
 }

@@ -33,6 +33,7 @@ type Block struct {
 	gone   uint32 // warps that have ended
 	order  *order // of its warps, when global memory is watched
 	sight  *Sight // of the worker, where several look for races in global memory; else nil
+	look   *look  // at an access to global memory, when it is watched
 	room   [lane.Lanes]uint64
 	list   [maxParts]part
 }

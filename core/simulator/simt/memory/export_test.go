@@ -4,3 +4,6 @@ package memory
 var BitsOfSlot = bitsOfSlot
 
 type Freed = freed
+
+// KeepLittle makes the search for races drop states after n, and make tables of what is n deep.
+func KeepLittle(n int) { fewStates, deepest = n, int32(n) }

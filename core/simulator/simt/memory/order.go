@@ -1,30 +1,14 @@
 package memory
 
-import "maps"
-
 // Happens-before of warps, for the search for races in global memory. Every warp of every block has a clock, which advances when it lets
 // others know what it did; what a warp knows of the clocks of others says which of their accesses happened before its next one. Barriers
 // let warps of a block know of each other. Across blocks it needs a pair of accesses to one address: one that releases, or a relaxed one
 // behind a fence, and one that acquires, or a relaxed one before a fence. Both must name a scope that holds the other's warp.
 
-// clocks are those of warps, by block and warp.
-type clocks map[uint64]uint32
-
-func clockOf(block uint32, warp int) uint64 { return uint64(block)<<5 | uint64(warp) }
-
-// learn adds what others know; of one block only, if near says so.
-func (c clocks) learn(from clocks, near bool, block uint32) {
-	for key, at := range from {
-		if (!near || uint32(key>>5) == block) && c[key] < at {
-			c[key] = at
-		}
-	}
-}
-
 // published is what was released at one address.
 type published struct {
-	wide    clocks            // to all blocks
-	near    map[uint32]clocks // to the warps of one block
+	wide    *known            // to all blocks
+	near    map[uint32]*known // to the warps of one block
 	version uint32            // how often
 }
 
@@ -32,16 +16,24 @@ type published struct {
 type order struct {
 	watch *watch
 	block uint32
+	all   []uint32 // by warp: the clock up to which all know what it did
 	warps []warpOrder
-	sent  map[int]clocks // by barrier: what warps brought that did not wait
+	sent  map[int]*known // by barrier: what warps brought that did not wait
+	blind bool           // accesses order nothing: barriers alone do
 }
 
 type warpOrder struct {
 	now      uint32
-	knows    clocks            // of other warps
-	released [2]clocks         // what it could let others know at its last fence: of the scope of the block, of a wider one
-	seen     [2]clocks         // what relaxed accesses found, for the next fence, by their scope
-	joined   map[uint64]uint32 // by address: the version that it knows
+	knows    *known           // of other warps, beyond what all know
+	released [2]*known        // what it could let others know at its last fence: of the scope of the block, of a wider one
+	seen     [2]*known        // what relaxed accesses found, for the next fence, by their scope
+	joined   map[joint]uint32 // the version that it knows
+}
+
+// joint is an address, and how it was read.
+type joint struct {
+	address        uint64
+	acquires, near bool
 }
 
 // What scopes are called here.
@@ -59,27 +51,38 @@ func scopeOf(block bool) int {
 
 // begin makes the order that of a block which nobody has told anything.
 func (o *order) begin(w *watch, block uint32, warps int) {
-	o.watch, o.block, o.sent = w, block, nil
-	o.warps = make([]warpOrder, warps)
+	o.watch, o.block, o.sent, o.blind = w, block, nil, w.blind
+	if len(o.warps) != warps {
+		o.warps, o.all = make([]warpOrder, warps), make([]uint32, warps)
+	}
 	for i := range o.warps {
-		o.warps[i] = warpOrder{now: 1, knows: clocks{}}
+		o.warps[i], o.all[i] = warpOrder{now: 1}, 0
 	}
 }
 
 // before reports whether an access happened before what a warp does now.
 func (o *order) before(a *accessed, warp int) bool {
-	if a.block == o.block && int(a.warp) == warp {
+	if a.block == o.block && (int(a.warp) == warp || o.all[a.warp] >= a.clock) {
 		return true
 	}
-	return o.warps[warp].knows[clockOf(a.block, int(a.warp))] >= a.clock
+	k := o.warps[warp].knows
+	return k != nil && o.watch.knows(k, a.block, int(a.warp), a.clock)
 }
 
 // told is all that a warp can let others know.
-func (o *order) told(warp int) clocks {
+func (o *order) told(warp int) *known {
 	w := &o.warps[warp]
-	all := maps.Clone(w.knows)
-	all[clockOf(o.block, warp)] = w.now
-	return all
+	clocks := append([]uint32(nil), o.all...)
+	clocks[warp] = w.now
+	return o.watch.made(&known{block: o.block, clocks: clocks, first: w.knows})
+}
+
+// learn adds what others know, of this block alone if near says so.
+func (o *order) learn(to **known, from *known, near bool) {
+	if near {
+		from = o.watch.within(from, o.block)
+	}
+	*to = o.watch.join(*to, from)
 }
 
 // meet lets warps know of each other, and of what others brought to the barrier. What fences of one of them made ready for others, all of
@@ -87,63 +90,60 @@ func (o *order) told(warp int) clocks {
 func (o *order) meet(barrier int, warps uint32) {
 	all := o.sent[barrier]
 	delete(o.sent, barrier)
-	if all == nil {
-		all = clocks{}
-	}
-	var released, seen [2]clocks
+	var released, seen [2]*known
 	for i := range o.warps {
 		if w := &o.warps[i]; warps>>i&1 != 0 {
-			all.learn(w.knows, false, 0)
-			all[clockOf(o.block, i)] = w.now
+			o.learn(&all, w.knows, false)
 			for scope := range released {
-				released[scope] = union(released[scope], w.released[scope])
-				seen[scope] = union(seen[scope], w.seen[scope])
+				o.learn(&released[scope], w.released[scope], false)
+				o.learn(&seen[scope], w.seen[scope], false)
 			}
 		}
 	}
+	if whole := ^uint32(0) >> (maxWarps - len(o.warps)); warps&whole != whole {
+		clocks := make([]uint32, len(o.warps))
+		for i := range o.warps {
+			if warps>>i&1 != 0 {
+				clocks[i] = o.warps[i].now
+			}
+		}
+		all = o.watch.made(&known{block: o.block, clocks: clocks, first: all})
+	} else {
+		for i := range o.warps {
+			o.all[i] = o.warps[i].now
+		}
+	}
 	for i := range o.warps {
 		if w := &o.warps[i]; warps>>i&1 != 0 {
-			w.knows.learn(all, false, 0)
+			w.knows, w.released, w.seen = all, released, seen
 			w.now++
-			w.released, w.seen = released, [2]clocks{maps.Clone(seen[near]), maps.Clone(seen[wide])}
 		}
 	}
-}
-
-// union is what two sets of clocks know together; nil is nothing, and neither is changed.
-func union(a, b clocks) clocks {
-	if a == nil || b == nil {
-		if a == nil {
-			return b
-		}
-		return a
-	}
-	all := maps.Clone(a)
-	all.learn(b, false, 0)
-	return all
 }
 
 // arrive leaves at a barrier what a warp knows.
 func (o *order) arrive(barrier, warp int) {
 	if o.sent == nil {
-		o.sent = map[int]clocks{}
+		o.sent = map[int]*known{}
 	}
-	if o.sent[barrier] == nil {
-		o.sent[barrier] = clocks{}
-	}
-	o.sent[barrier].learn(o.told(warp), false, 0)
+	o.sent[barrier] = o.watch.join(o.sent[barrier], o.told(warp))
 	o.warps[warp].now++
 }
 
 // fence makes what relaxed accesses found known, and what is known now ready for those that follow.
 func (o *order) fence(warp int, block bool) {
+	if o.blind {
+		return
+	}
 	w := &o.warps[warp]
-	scope := scopeOf(block)
-	w.knows.learn(w.seen[near], false, 0)
-	w.knows.learn(w.seen[wide], block, o.block)
-	w.seen = [2]clocks{}
+	o.learn(&w.knows, w.seen[near], false)
+	o.learn(&w.knows, w.seen[wide], block)
+	w.seen = [2]*known{}
+	if block { // what relaxed accesses found of other blocks counts only before a wider fence: they may find it again
+		w.joined = nil
+	}
 	w.released[near] = o.told(warp)
-	if scope == wide {
+	if scopeOf(block) == wide {
 		w.released[wide] = w.released[near]
 	}
 	w.now++
@@ -152,34 +152,34 @@ func (o *order) fence(warp int, block bool) {
 // read is an access that may acquire what was released at an address.
 func (o *order) read(warp int, address uint64, how Order, block bool) {
 	p := o.watch.published[address]
-	if p == nil || how == Weak || how == Release {
+	if p == nil || how == Weak || how == Release || o.blind {
 		return
 	}
 	w := &o.warps[warp]
 	acquires := how == Acquire || how == AcqRel
-	key := address<<1 | uint64(scopeOf(!acquires))
+	key := joint{address, acquires, block}
 	if w.joined[key] == p.version {
 		return
 	}
 	if w.joined == nil {
-		w.joined = map[uint64]uint32{}
+		w.joined = map[joint]uint32{}
 	}
 	w.joined[key] = p.version
-	to := w.knows
-	if scope := scopeOf(block); !acquires {
-		if w.seen[scope] == nil {
-			w.seen[scope] = clocks{}
-		}
-		to = w.seen[scope]
+	to := &w.knows
+	if !acquires {
+		to = &w.seen[scopeOf(block)]
 	}
-	to.learn(p.wide, block, o.block)
-	to.learn(p.near[o.block], false, 0)
+	o.learn(to, p.wide, block)
+	o.learn(to, p.near[o.block], false)
 }
 
 // write is an access that may release at an address what a warp knows.
 func (o *order) write(warp int, address uint64, how Order, block bool) {
+	if o.blind {
+		return
+	}
 	w := &o.warps[warp]
-	var all clocks
+	var all *known
 	scope := scopeOf(block)
 	switch how {
 	case Release, AcqRel:
@@ -195,18 +195,18 @@ func (o *order) write(warp int, address uint64, how Order, block bool) {
 	}
 	p := o.watch.published[address]
 	if p == nil {
-		p = &published{wide: clocks{}, near: map[uint32]clocks{}}
+		p = &published{}
 		o.watch.published[address] = p
 	}
 	p.version++
 	if scope == wide {
-		p.wide.learn(all, false, 0)
+		p.wide = o.watch.join(p.wide, all)
 		return
 	}
-	if p.near[o.block] == nil {
-		p.near[o.block] = clocks{}
+	if p.near == nil {
+		p.near = map[uint32]*known{}
 	}
-	p.near[o.block].learn(all, false, 0)
+	p.near[o.block] = o.watch.join(p.near[o.block], all)
 }
 
 // sharedKey is the address of shared memory of a block, as the order of warps has it. No global memory has such addresses.

@@ -10,54 +10,65 @@ import (
 // watch looks for races in global memory: two warps, of one block or of two, of which one writes what the other reads, or writes something
 // else, with nothing that makes one happen before the other. Results of such a kernel depend on the order of its warps and blocks.
 type watch struct {
+	past
 	ranges    []watched // by address in the process, disjoint: arrays that overlap share one
 	published map[uint64]*published
+	blind     bool  // accesses order nothing
+	spent     int   // what is known was put together so often
+	size      int32 // of the largest table of it
 }
 
 // watched is a range of bytes of the process.
 type watched struct {
 	start, end uint64 // of words: multiples of 4
-	pages      []*[pageWords]watchCell
-	split      map[uint64]*[4]watchCell // by word: words that are accessed in parts
-	touched    []*[pageWords]touched    // nil nobody asks
+	chapters   map[uint64]*chapter
+	number     uint64 // of the chapter that was asked for last
+	last       *chapter
 }
 
-const pageWords = 1024
+// chapter is pages that follow each other.
+type chapter [128]page
 
-// accessed is one access of a word.
-type accessed struct {
-	block  uint32
-	clock  uint32 // of its warp; 0 nobody
-	inst   int32
-	warp   uint8
-	strong bool // an atomic, or another access that is not weak
-	near   bool // of those, in the scope of its block
-	silent bool // wrote what was there
-
-	loaded int32 // of a writer: 1 + the instruction by which its warp had read the word before; 0 it had not
+// page is the one that holds a byte of the range. Few may be touched, of arrays that claim to be of any size.
+func (r *watched) page(at uint64) *page {
+	at /= pageBytes
+	number := at / uint64(len(chapter{}))
+	if r.last == nil || number != r.number {
+		c := r.chapters[number]
+		if c == nil {
+			c = new(chapter)
+			r.chapters[number] = c
+		}
+		r.number, r.last = number, c
+	}
+	return &r.last[at%uint64(len(chapter{}))]
 }
 
-// watchCell is who accessed a word: the last writer, and those who read it since. Of many readers some are kept: the first race with one
-// of these is found, and some with others are not.
-type watchCell struct {
-	writer  accessed
-	readers [2]accessed
-	more    []accessed
-	split   bool
+func newWatched(start, end uint64) watched {
+	return watched{start: start, end: end, chapters: map[uint64]*chapter{}}
 }
 
-// maxReaders bounds who is kept of the readers of one word.
-const maxReaders = 8
+// page has a number for each of its units: of the state in past that says who accessed it. Units are as large as accesses to the page
+// allow: of what follows each other and has the same past.
+type page struct {
+	numbers []uint32
+	unit    uint8 // how often to double a byte
+}
+
+const (
+	pageBytes = 4096
+	largest   = 9 // unit: what a warp accesses at once
+)
 
 // Watch makes blocks look for races in global memory from now on. Who runs them has to say with Number which one it runs. One goroutine may
 // run all of them; several need a Sight each.
 func (g *Global) Watch() {
-	g.watch = &watch{published: map[uint64]*published{}}
+	g.watch = newWatch()
 	var list []watched
 	for i := range g.regions {
 		if in := &g.regions[i]; len(in.bytes) > 0 {
 			start := in.watchAddress() &^ 3
-			list = append(list, watched{start: start, end: (in.watchAddress() + uint64(len(in.bytes)) + 3) &^ 3})
+			list = append(list, newWatched(start, (in.watchAddress()+uint64(len(in.bytes))+3)&^3))
 		}
 	}
 	slices.SortFunc(list, func(a, b watched) int {
@@ -73,12 +84,12 @@ func (g *Global) Watch() {
 		}
 		g.watch.ranges = append(g.watch.ranges, r)
 	}
-	for i := range g.watch.ranges {
-		r := &g.watch.ranges[i]
-		r.pages = make([]*[pageWords]watchCell, (r.end-r.start)/4/pageWords+1)
-		r.split = map[uint64]*[4]watchCell{}
-	}
 }
+
+// WatchBlindly makes barriers alone order warps. So what is found may be no race, and what is not found is none.
+func (g *Global) WatchBlindly() { g.watch.blind = true }
+
+func newWatch() *watch { return &watch{past: newPast(), published: map[uint64]*published{}} }
 
 // watchAddress tells bytes apart: their address in the process, or that of the simulator when they have none.
 func (in *region) watchAddress() uint64 {
@@ -94,7 +105,7 @@ func (b *Block) Number(block uint32) {
 		return
 	}
 	if b.order == nil {
-		b.order = &order{}
+		b.order, b.look = &order{}, new(look)
 	}
 	w := b.global.watch
 	if b.sight != nil {
@@ -111,43 +122,91 @@ func (b *Block) watching() bool { return b.order != nil }
 
 // watchLanes looks at an access to global memory before it is done. The faults of its bounds are found by others.
 func (b *Block) watchLanes(r *lane.Regs, t *Transfer, a *[lane.Lanes]uint64, off uint64, warp int, mask uint32, u use) *Fault {
+	if mask == 0 {
+		return nil
+	}
 	var found faults
-	var value [64]byte
+	k := b.beginLook(t, warp, u, t.Order != Weak || t.Part != 0) // the compare-and-swap that follows looks again
 	n := uint64(t.Elem * t.Count)
-	who := b.accessOf(t, warp, t.Order != Weak)
-	for m := mask; m != 0; m &= m - 1 {
+	orders := t.Order != Weak && !b.order.blind
+	meet := u == stores && !k.who.strong && !ascend(a, mask)
+	for m := mask; m != 0; {
 		l := bits.TrailingZeros32(m)
+		count := 1
+		if !orders && !meet {
+			count = neighbours(a, m, n)
+		}
 		address := a[l] + off
-		in := b.global.within(address, address+n, t.Legal)
+		in := b.global.within(address, address+uint64(count)*n, t.Legal)
+		if in == nil && count > 1 { // the first may be, without the others
+			count = 1
+			in = b.global.within(address, address+n, t.Legal)
+		}
+		m &^= (uint32(1)<<count - 1) << l
 		if in == nil || address&(n-1) != 0 || u == stores && in.readOnly {
 			continue
 		}
 		at := in.watchAddress() + address - in.base
-		if u&loads != 0 {
-			b.order.read(warp, at, t.Order, t.Block)
-		}
-		old := in.bytes[address-in.base:][:n]
-		if u == stores {
-			copy(value[:n], old)
-			t.put(r, l, value[:n])
-			if !who.strong && t.clashes(r, l, a, mask&(1<<l-1), value[:n]) {
-				if f := found.add(GlobalRace, l, address, n, u); f != nil {
-					f.near(in)
-					f.Other = Party{Warp: int32(warp), Inst: t.Inst, Store: true, Block: int64(b.order.block)}
-				}
+		if orders {
+			k.again() // what the warp knows changes from lane to lane
+			if u&loads != 0 {
+				b.order.read(warp, at, t.Order, t.Block)
 			}
 		}
-		b.watchBytes(&found, who, l, in, address, old, value[:n], u)
-		if u&stores != 0 {
+		old := in.bytes[address-in.base:][:uint64(count)*n]
+		var value []byte
+		if u == stores {
+			value = k.room[:len(old)]
+			t.putLanes(r, l, count, old, value)
+			if meet && t.clashes(r, l, a, mask&(1<<l-1), value) {
+				k.raced(&found, in, l, address, n, Party{Warp: int32(warp), Inst: t.Inst, Store: true, Block: int64(b.order.block)})
+			}
+			if k.who.strong {
+				value = nil
+			}
+		}
+		k.run(&found, in, l, address, n, old, value)
+		if orders && u&stores != 0 {
 			b.order.write(warp, at, t.Order, t.Block)
 		}
 	}
 	return found.first
 }
 
-// accessOf is an access of a warp at this moment.
-func (b *Block) accessOf(t *Transfer, warp int, strong bool) *accessed {
-	return &accessed{block: b.order.block, clock: b.order.warps[warp].now, inst: t.Inst, warp: uint8(warp), strong: strong, near: t.Block}
+// ascend reports whether each lane has a greater address than those before it, so that no two have the same.
+func ascend(a *[lane.Lanes]uint64, mask uint32) bool {
+	last := a[bits.TrailingZeros32(mask)]
+	for m := mask & (mask - 1); m != 0; m &= m - 1 {
+		at := a[bits.TrailingZeros32(m)]
+		if at <= last {
+			return false
+		}
+		last = at
+	}
+	return true
+}
+
+// neighbours counts lanes from the first of mask on whose n bytes follow each other.
+func neighbours(a *[lane.Lanes]uint64, mask uint32, n uint64) int {
+	l := bits.TrailingZeros32(mask)
+	count := 1
+	for next := a[l] + n; l+count < lane.Lanes && mask>>(l+count)&1 != 0 && a[l+count] == next; next += n {
+		count++
+	}
+	return count
+}
+
+// putLanes puts what neighbouring lanes store into a copy of what is there.
+func (t *Transfer) putLanes(r *lane.Regs, l, count int, old, value []byte) {
+	if count == lane.Lanes && (t.plain() || t.halves()) {
+		t.storeDense(r, value)
+		return
+	}
+	copy(value, old) // elements without a register
+	n := t.Elem * t.Count
+	for i := range count {
+		t.put(r, l+i, value[i*n:(i+1)*n])
+	}
 }
 
 // clashes reports whether a lane before stores something else at the same address: which one wins is open.
@@ -166,54 +225,33 @@ func (t *Transfer) clashes(r *lane.Regs, l int, a *[lane.Lanes]uint64, before ui
 
 // watchCopy looks at what a cp.async reads.
 func (b *Block) watchCopy(found *faults, r *lane.Regs, c *Copy, from *[lane.Lanes]uint64, warp int, mask uint32) {
-	who := b.accessOf(&c.From, warp, false)
-	for m := mask; m != 0; m &= m - 1 {
+	k := b.beginLook(&c.From, warp, loads, false)
+	whole := uint64(c.Bytes)
+	bytesOf := func(l int) uint64 {
+		if c.Size < 0 {
+			return whole
+		}
+		return min(whole, uint64(r.R32[c.Size][l]))
+	}
+	for m := mask; m != 0; {
 		l := bits.TrailingZeros32(m)
-		n := uint32(c.Bytes)
-		if c.Size >= 0 {
-			n = min(n, r.R32[c.Size][l])
-		}
-		address := from[l] + uint64(c.From.Offset)
-		in := b.global.within(address, address+uint64(n), c.From.Legal)
-		if in == nil || n == 0 || address%uint64(c.Bytes) != 0 {
-			continue
-		}
-		old := in.bytes[address-in.base:][:n]
-		b.watchBytes(found, who, l, in, address, old, old, loads)
-	}
-}
-
-// watchBytes looks at the bytes of one lane.
-func (b *Block) watchBytes(found *faults, who *accessed, l int, in *region, address uint64, old, value []byte, u use) {
-	at := in.watchAddress() + address - in.base
-	r := b.order.watch.find(at)
-	if r == nil {
-		r = b.order.watch.add(in, at)
-	}
-	check := func(c *watchCell, from, to int) {
-		same := u == stores && !who.strong && string(old[from:to]) == string(value[from:to])
-		if other, raced := b.watchCell(c, who, u, same); raced {
-			if f := found.add(GlobalRace, l, address, uint64(len(old)), u); f != nil {
-				f.near(in)
-				f.Other = other
+		n, count := bytesOf(l), 1
+		if n == whole {
+			for most := neighbours(from, m, whole); count < most && bytesOf(l+count) == whole; {
+				count++
 			}
 		}
-	}
-	for i := 0; i < len(old); {
-		word := (at + uint64(i) - r.start) / 4
-		n := min(4-int(at+uint64(i))%4, len(old)-i)
-		c := r.word(word)
-		if r.touched != nil {
-			r.touch(word).by(b.order.block, u)
+		address := from[l] + uint64(c.From.Offset)
+		in := b.global.within(address, address+uint64(count)*n, c.From.Legal)
+		if in == nil && count > 1 {
+			count = 1
+			in = b.global.within(address, address+n, c.From.Legal)
 		}
-		if n == 4 && !c.split {
-			check(c, i, i+4)
-			i += 4
+		m &^= (uint32(1)<<count - 1) << l
+		if in == nil || n == 0 || address%whole != 0 {
 			continue
 		}
-		for end := i + n; i < end; i++ {
-			check(&r.parts(word, c)[int(at+uint64(i))%4], i, i+1)
-		}
+		k.run(found, in, l, address, n, in.bytes[address-in.base:][:uint64(count)*n], nil)
 	}
 }
 
@@ -235,7 +273,7 @@ func (w *watch) find(at uint64) *watched {
 
 // add makes the range around an address of an array that the launch does not list, between those that are there.
 func (w *watch) add(in *region, at uint64) *watched {
-	r := watched{start: in.watchAddress() &^ 3, end: (in.watchAddress() + uint64(len(in.bytes)) + 3) &^ 3, split: map[uint64]*[4]watchCell{}}
+	r := newWatched(in.watchAddress()&^3, (in.watchAddress()+uint64(len(in.bytes))+3)&^3)
 	i := 0
 	for ; i < len(w.ranges) && w.ranges[i].end <= at; i++ {
 		r.start = max(r.start, w.ranges[i].end)
@@ -243,110 +281,6 @@ func (w *watch) add(in *region, at uint64) *watched {
 	if i < len(w.ranges) {
 		r.end = min(r.end, w.ranges[i].start)
 	}
-	r.pages = make([]*[pageWords]watchCell, (r.end-r.start)/4/pageWords+1)
 	w.ranges = slices.Insert(w.ranges, i, r)
 	return &w.ranges[i]
-}
-
-func (r *watched) word(i uint64) *watchCell {
-	page := &r.pages[i/pageWords]
-	if *page == nil {
-		*page = new([pageWords]watchCell)
-	}
-	return &(*page)[i%pageWords]
-}
-
-// parts gives the bytes of a word cells of their own.
-func (r *watched) parts(i uint64, c *watchCell) *[4]watchCell {
-	if !c.split {
-		one := *c
-		list := &[4]watchCell{one, one, one, one}
-		for k := range list {
-			list[k].more = slices.Clone(one.more)
-		}
-		r.split[i] = list
-		c.split = true
-	}
-	return r.split[i]
-}
-
-// watchCell checks and notes one access, which wrote what was there if same says so.
-//
-// Compilers let several warps of a block load the same elements where one of them stores what comes of it, and throw away what the others
-// loaded. So of warps of one block a load and a store do not race here if the warp that stores had read the word by the same instruction.
-func (b *Block) watchCell(c *watchCell, who *accessed, u use, same bool) (other Party, raced bool) {
-	copies := u&stores == 0 && c.writer.loaded == who.inst+1 && c.writer.block == who.block
-	if c.writer.clock != 0 && !same && !copies && !(c.writer.silent && u == loads) && b.rival(&c.writer, who) {
-		other, raced = b.party(&c.writer, true), true
-	}
-	if u&stores == 0 {
-		b.noteReader(c, who)
-		return other, raced
-	}
-	loaded := int32(0)
-	c.eachReader(func(a *accessed) {
-		if a.block == who.block && a.warp == who.warp {
-			loaded = a.inst + 1
-		}
-	})
-	if !same {
-		c.eachReader(func(a *accessed) {
-			if !raced && !(a.block == who.block && a.inst+1 == loaded) && b.rival(a, who) {
-				other, raced = b.party(a, false), true
-			}
-		})
-	}
-	if same && c.writer.clock != 0 {
-		return other, raced
-	}
-	c.writer = *who
-	c.writer.loaded = loaded
-	if c.writer.silent = same; !same {
-		c.readers, c.more = [2]accessed{}, c.more[:0]
-	}
-	return other, raced
-}
-
-func (c *watchCell) eachReader(visit func(a *accessed)) {
-	for i := range c.readers {
-		if c.readers[i].clock != 0 {
-			visit(&c.readers[i])
-		}
-	}
-	for i := range c.more {
-		visit(&c.more[i])
-	}
-}
-
-// noteReader keeps a reader, in place of one that happened before it.
-func (b *Block) noteReader(c *watchCell, who *accessed) {
-	for i := range c.readers {
-		a := &c.readers[i]
-		if a.clock == 0 || b.order.before(a, int(who.warp)) && (a.strong || !who.strong) {
-			*a = *who
-			return
-		}
-	}
-	for i := range c.more {
-		if a := &c.more[i]; b.order.before(a, int(who.warp)) && (a.strong || !who.strong) {
-			*a = *who
-			return
-		}
-	}
-	if len(c.more) < maxReaders {
-		c.more = append(c.more, *who)
-	}
-}
-
-// rival reports whether an earlier access and the one at hand race with each other.
-func (b *Block) rival(a, who *accessed) bool {
-	if b.order.before(a, int(who.warp)) {
-		return false
-	}
-	strong := a.strong && who.strong && (a.block == who.block || !a.near && !who.near)
-	return !strong
-}
-
-func (b *Block) party(a *accessed, store bool) Party {
-	return Party{Warp: int32(a.warp), Inst: a.inst, Store: store, OtherBlock: a.block != b.order.block, Block: int64(a.block)}
 }
