@@ -50,6 +50,8 @@ def environment(folder: Path, base: Mapping[str, str], run: Path | None = None) 
         **base,
         "LD_LIBRARY_PATH": before(DRIVER, base.get("LD_LIBRARY_PATH")),
         "PYTHONPATH": before(STARTUP, base.get("PYTHONPATH")),
+        # Else torch cuts its tensors out of blocks of 2 MB, in which an access beside a tensor is one to its neighbour.
+        "PYTORCH_NO_CUDA_MEMORY_CACHING": base.get("PYTORCH_NO_CUDA_MEMORY_CACHING", "1"),
         "TRITON_LIBCUDA_PATH": str(DRIVER),
         "TRITON_PTXAS_PATH": str(assembler),
         "TRITON_PTXAS_BLACKWELL_PATH": str(assembler),

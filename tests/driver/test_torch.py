@@ -72,6 +72,16 @@ def test_a_script_for_a_gpu_trains_as_on_the_cpu(compiled, tmp_path):
         assert all(seen["compiled"])
 
 
+def test_an_access_one_element_beyond_a_tensor_is_named(tmp_path):
+    script = HERE / "torch_overrun.py"
+    done = simulate("--json", "--", sys.executable, "-W", "ignore", script, cwd=tmp_path, check=False, **environment())
+    (found,) = json.loads(done.stdout)["findings"]
+    line = 1 + next(i for i, text in enumerate(script.read_text().splitlines()) if "without its mask" in text)
+    assert (found["check"], Path(found["file"]).name, found["line"]) == ("out-of-bounds", script.name, line)
+    assert "4 bytes beyond the end of allocation 0 (4092 bytes)" in found["message"]
+    assert "Triton Error [CUDA]: out-of-bounds torch_overrun.py" in done.stderr
+
+
 def test_operators_of_torchs_own_list_are_right_or_refused(tmp_path):
     done = simulate(
         "--json",
