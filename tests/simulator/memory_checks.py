@@ -246,7 +246,7 @@ def check_what_a_launch_is_looked_at_for_needs_no_more_arrays_listed():
     x, o = np.ones(1024, np.float32), np.zeros(1024, np.float32)
     arrays = [np.zeros(16, np.float32) for _ in range(20)]
     table = np.array([x.ctypes.data], np.int64)
-    ways = {"recorded": {}, "raced": {"global_races": True}, "stopped": {"breaks": ["kernels.py:1"]}}
+    ways = {"recorded": {}, "stopped": {"breaks": ["kernels.py:1"]}}
     for way, options in ways.items():
         with (
             tempfile.TemporaryDirectory() as folder,
