@@ -63,6 +63,7 @@ def test_a_script_for_a_gpu_trains_as_on_the_cpu(compiled, tmp_path):
     assert (own["thread"], own["grown"], own["strided"]) == ([[3.0, 3.0, 3.0]], [3.0, 3.0, 3.0], 32.0)
     assert (own["half"][0], own["half"][2]) == ("torch.float16", "torch.float32")
     assert own["half"][1] < 1e-3
+    assert own["rounded"] < 0.1  # the CPU's own sums of halves are 0.4 off
     assert own["refused"].startswith("aten::_flash_attention_forward is machine code of torch and has no twin")
     assert own["shown"] == "tensor([2., 2., 2.], device='cuda:0')"
     assert "operators of torch that the simulator's device refused: aten::_flash_attention_forward" in done.stderr

@@ -96,6 +96,18 @@ def saved():
         return all(torch.equal(back[name], value) and back[name].device == value.device for name, value in kept)
 
 
+def rounded():
+    """How far the gradient of a weight of halves, a sum over 1,024 rows, is from that in fp64."""
+    torch.manual_seed(4)
+    x, along = (torch.randn(1024, 512, dtype=torch.float16) for _ in range(2))
+    found = []
+    half, exact = torch.nn.LayerNorm(512).half().cuda(), torch.nn.LayerNorm(512).double()
+    for net, to in ((half, {"device": "cuda"}), (exact, {"dtype": torch.double})):
+        net(x.to(**to).requires_grad_()).backward(along.to(**to))
+        found.append(net.weight.grad.double().cpu())
+    return (found[0] - found[1]).abs().max().item()
+
+
 def own():
     """What the device has of its own: streams, a generator, threads, halves."""
     torch.cuda.manual_seed(3)
@@ -137,6 +149,7 @@ def own():
         "grown": grown.tolist(),
         "strided": strided.sum().item(),
         "half": [str(product.dtype), off, str(a.cuda().softmax(-1, dtype=torch.float32).dtype)],
+        "rounded": rounded(),
         "refused": refused,
         "name": torch.cuda.get_device_name(),
         "shown": repr(there),
